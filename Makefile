@@ -1,0 +1,42 @@
+# Every target does its own set-up: `make up` and `make test` work on an empty clone.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup up test lint format lock bench-operators clean help
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Install everything into .venv, nothing else
+
+# One install path for people, CI and images: requirements/*.lock with hashes, then this tree itself.
+$(STAMP): requirements/dev.lock pyproject.toml requirements/install
+	@PYTHON="$(PYTHON)" requirements/install $(VENV) requirements/dev.lock
+	@touch $@
+
+up: setup ## Start the product: Kafka, Redis and all services; Ctrl-C stops it
+	@$(BIN)/stigmergy up
+
+test: setup ## Run the unit, property, simulation and integration tests
+	@$(BIN)/pytest tests
+
+lint: setup ## Ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup ## Let ruff rewrite what it can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench-operators: setup ## Operators against a hand-written loop, in process
+	@$(BIN)/stigmergy bench operators
+
+lock: ## Resolve pyproject.toml anew and write the lock files
+	@requirements/lock
+
+clean: ## Remove the environment and what tools leave behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
