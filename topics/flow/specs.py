@@ -1,0 +1,194 @@
+"""What each part of a flow says, after parsing: sources, operators, sinks, quality of service.
+
+These are plain values without behaviour. `topics.flow.file` makes them from YAML, `topics.flow.builder` from Python calls,
+`topics.flow.compile` joins them to a graph, and `services.operators` turns each operator spec into code over batches.
+Times and sizes are integers of milliseconds. What each operator computes is told in its file under `services/operators/`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from topics.expressions import Expression
+
+FieldType = Literal["int", "float", "string", "bool", "time", "list", "object", "any"]
+Codec = Literal["json", "msgpack"]
+TimeUnit = Literal["ns", "us", "ms", "s", "iso"]
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    """What the flow's owner asks for; placement answers for it."""
+
+    latency_ms: float | None = None
+    weight: float = 1.0
+    availability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Kafka topic that records come from. `at` pins it to a host; without `event_time` Kafka's timestamp counts."""
+
+    name: str
+    topic: str
+    at: str | None = None
+    key: str | None = None
+    event_time: str | None = None
+    time_unit: TimeUnit = "ms"
+    lateness_ms: int = 1_000
+    idle_ms: int = 30_000
+    codec: Codec = "json"
+    partitions: int | None = None
+    schema: tuple[tuple[str, FieldType], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A Kafka topic that results go to. `key` names the field that becomes the record's key; by default the key is kept."""
+
+    name: str
+    input: str
+    topic: str
+    at: str | None = None
+    key: str | None = None
+    codec: Codec = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Tumbling: size alone. Hopping: size and hop. Session: gap alone. Starts are multiples of the hop since the epoch."""
+
+    size_ms: int | None = None
+    hop_ms: int | None = None
+    gap_ms: int | None = None
+    emit: Literal["close", "change"] = "close"
+
+    def __post_init__(self) -> None:
+        assert (self.size_ms is None) != (self.gap_ms is None), self
+        assert self.hop_ms is None or self.size_ms is not None, self
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`where`: keep the records for which it is true."""
+
+    input: str
+    where: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`fields`: the output has these fields and no others, each computed from the input."""
+
+    input: str
+    fields: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """`set`: add or replace these fields; `drop`: remove these; the rest stays."""
+
+    input: str
+    set: tuple[tuple[str, Expression], ...] = ()
+    drop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap:
+    """`each`: a list; one output for each element, which stands in the field `into`."""
+
+    input: str
+    each: Expression
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """`routes`: the first that is true takes the record; `otherwise` names the route for the rest. Read as `name.route`."""
+
+    input: str
+    routes: tuple[tuple[str, Expression], ...]
+    otherwise: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """All records of all inputs."""
+
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dedupe:
+    """The first record of each `by`; later ones within `within_ms` of it are dropped."""
+
+    input: str
+    by: tuple[str, ...]
+    within_ms: int
+
+
+AggregateFunction = Literal["count", "sum", "mean", "min", "max", "first", "last", "stddev", "distinct"]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """One output field of an aggregate: `function` over `argument` (None only for count())."""
+
+    name: str
+    function: AggregateFunction
+    argument: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One result for each `by` and window. Without a window: a running result, emitted on every change."""
+
+    input: str
+    by: tuple[str, ...]
+    emit: tuple[Aggregation, ...]
+    window: Window | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Pairs of a left and a right record with equal `on` and event times at most `within_ms` apart.
+
+    `on` holds (left field, right field) pairs. `emit` computes the output from an object with the fields `left` and `right`;
+    without it the output is the left `on` fields with `left` and `right` as nested objects.
+    """
+
+    left: str
+    right: str
+    on: tuple[tuple[str, str], ...]
+    within_ms: int
+    kind: Literal["inner", "left", "outer"] = "inner"
+    emit: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The `k` records with the largest (or smallest) `by`, for each `per` and window, with their `rank` from 1.
+
+    Without a window of its own it ranks the windows of the aggregate before it.
+    """
+
+    input: str
+    k: int
+    by: Expression
+    per: tuple[str, ...] = ()
+    order: Literal["desc", "asc"] = "desc"
+    window: Window | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """A user's `module:function`. With `state` it gets a dictionary for each `by`; `blocking` keeps it off the host's loop."""
+
+    input: str
+    call: str
+    state: bool = False
+    by: tuple[str, ...] = ()
+    blocking: bool = False
+    settings: tuple[tuple[str, str | int | float | bool], ...] = field(default=())
+
+
+OperatorSpec = Filter | Project | Map | FlatMap | Split | Union | Dedupe | Aggregate | Join | TopK | Python
