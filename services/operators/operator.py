@@ -1,0 +1,27 @@
+"""What every operator is: batches in, batches out, and all that it remembers in tables.
+
+An operator is made from its spec alone (`services.operators.factory`) and used by one `Program` for one partition. It
+must give the same results however its input is cut into batches, also when between two batches its tables are drained
+and restored into a fresh operator (and `restored()` called). It knows no clock: only event times and watermarks.
+"""
+
+from typing import Protocol
+
+from services.operators.batch import Batch
+from services.operators.table import Table
+
+
+class Operator(Protocol):
+    """Stateless operators inherit the empty `tables` and `restored`; those with state set their own."""
+
+    tables: dict[str, Table] = {}  # noqa: RUF012 - never written: an operator with state makes its own
+
+    def process(self, batch: Batch, port: int) -> Batch | tuple[Batch, ...]:
+        """The results of this batch, with the new watermark. Ports count the inputs in the order the spec names them.
+
+        Only a split returns several batches: one for each route, in the spec's order, `otherwise` last.
+        """
+        ...
+
+    def restored(self) -> None:
+        """Rebuild what is derived from the tables, which have just been filled."""

@@ -1,0 +1,78 @@
+"""A table: what an operator remembers, as a dictionary that knows which of its keys were touched.
+
+The operator works on `data` directly and adds each key that it sets or removes to `changed`. After each batch the host
+drains the table into a changelog; another host restores it from there and gets an equal table. Keys are strings,
+integers, None, bytes or (nested) tuples of them; values are what MessagePack can carry.
+"""
+
+from typing import Any
+
+import msgspec
+
+# MessagePack ends at 64-bit integers. What has larger ones is written as JSON, behind a byte MessagePack never uses.
+_JSON_MARK = b"\xc1"
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
+
+
+class Table:
+    """`data` is the content, `changed` holds the keys touched since the last drain (set or removed)."""
+
+    __slots__ = ("changed", "data")
+
+    def __init__(self) -> None:
+        self.data: dict[Any, Any] = {}
+        self.changed: set[Any] = set()
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set one key; hot paths write `data` and `changed` themselves."""
+        self.data[key] = value
+        self.changed.add(key)
+
+    def remove(self, key: Any) -> None:
+        """Forget one key; the changelog gets a tombstone."""
+        if key in self.data:
+            del self.data[key]
+            self.changed.add(key)
+
+    def drain(self) -> list[tuple[bytes, bytes | None]]:
+        """What changed since the last drain, as changelog records: each key's last value, None where it is gone."""
+        data = self.data
+        records = [(encode_key(key), encode_value(data[key]) if key in data else None) for key in self.changed]
+        self.changed.clear()
+        return records
+
+    def restore(self, key: bytes, value: bytes | None) -> None:
+        """Apply one changelog record; the table does not count it as changed."""
+        if value is None:
+            self.data.pop(decode_key(key), None)
+        else:
+            self.data[decode_key(key)] = decode_value(value)
+
+
+def encode_key(key: Any) -> bytes:
+    """A table key as bytes: different keys give different bytes, so it also gives results a stable order."""
+    return encode_value(key)
+
+
+def decode_key(raw: bytes) -> Any:
+    """The table key that `encode_key` was given."""
+    return _frozen(decode_value(raw))
+
+
+def encode_value(value: Any) -> bytes:
+    """A table value as bytes."""
+    try:
+        return _pack(value)
+    except OverflowError:
+        return _JSON_MARK + msgspec.json.encode(value)
+
+
+def decode_value(raw: bytes) -> Any:
+    """The table value that `encode_value` was given."""
+    return _unpack(raw) if raw[:1] != _JSON_MARK else msgspec.json.decode(raw[1:])
+
+
+def _frozen(key: Any) -> Any:
+    return tuple(map(_frozen, key)) if type(key) is list else key
