@@ -1,0 +1,204 @@
+"""A flow compiled to integers: what the prices and the strategies compute with.
+
+Tasks are numbered as in `Flow.tasks`; a set of tasks is a bit mask. The central question is `streams(mask)`: if
+exactly these tasks of the flow sit on one host, which streams enter it and how much work does each message cause
+(Ants eq 3)? Tasks that follow each other on one host run fused: a message is queued once, at the segment's entry,
+and its service is everything that it triggers there.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from placement.model.errors import ModelError, require
+from placement.queueing import Stream, scaled_ca2
+
+if TYPE_CHECKING:
+    from placement.model.flow import Edge, Flow
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """One edge as integers. A source or a sink is given by its pinned host and is no task (-1)."""
+
+    index: int
+    tail_task: int
+    head_task: int
+    tail_host: str
+    head_host: str
+    rate_per_ms: float
+    ca2: float
+    message_bytes: float
+    factor: float
+    """Messages on this edge for each message into the tail task (1 from a source)."""
+    path_share: float
+    """The share of the flow's source-to-sink paths that take this edge."""
+
+    @property
+    def from_source(self) -> bool:
+        return self.tail_task < 0
+
+    @property
+    def to_sink(self) -> bool:
+        return self.head_task < 0
+
+
+class FlowGraph:
+    """Immutable once built; `streams` remembers its answers."""
+
+    def __init__(self, flow: "Flow") -> None:
+        self.flow = flow
+        self.task_count = len(flow.tasks)
+        self.task_index: dict[str, int] = {task.name: index for index, task in enumerate(flow.tasks)}
+        self.order = self._topological_order()
+        self.edges = self._edges()
+        self.into: tuple[tuple[GraphEdge, ...], ...] = self._by_task(head=True)
+        self.out_of: tuple[tuple[GraphEdge, ...], ...] = self._by_task(head=False)
+        self.sink_edges: tuple[GraphEdge, ...] = tuple(edge for edge in self.edges if edge.to_sink)
+        self.paths_to: tuple[int, ...] = self._paths_to()
+        self.full_mask = (1 << self.task_count) - 1
+        self._streams: dict[int, tuple[tuple[int, Stream], ...]] = {}
+
+    def streams(self, mask: int) -> tuple[tuple[int, Stream], ...]:
+        """(edge index, stream) for each edge that enters a host which holds exactly these tasks of this flow."""
+        known = self._streams.get(mask)
+        if known is None:
+            known = self._streams[mask] = self._compute_streams(mask)
+        return known
+
+    def tasks_in(self, mask: int) -> tuple[int, ...]:
+        return tuple(task for task in range(self.task_count) if mask >> task & 1)
+
+    def ancestors(self, task: int) -> frozenset[int]:
+        """Tasks upstream of that task."""
+        found: set[int] = set()
+        waiting = [task]
+        while waiting:
+            for edge in self.into[waiting.pop()]:
+                if not edge.from_source and edge.tail_task not in found:
+                    found.add(edge.tail_task)
+                    waiting.append(edge.tail_task)
+        return frozenset(found)
+
+    def needed(self, tapped: frozenset[int]) -> frozenset[int]:
+        """Tasks that must run when others serve the tapped ones: all that reach a sink past no tap."""
+        live: set[int] = set()
+        for task in reversed(self.order):
+            if task in tapped:
+                continue
+            if any(edge.to_sink or edge.head_task in live for edge in self.out_of[task]):
+                live.add(task)
+        return frozenset(live)
+
+    def _compute_streams(self, mask: int) -> tuple[tuple[int, Stream], ...]:
+        tasks = self.flow.tasks
+        work = [0.0] * self.task_count
+        variance = [0.0] * self.task_count
+        for task in reversed(self.order):
+            if not mask >> task & 1:
+                continue
+            here = tasks[task]
+            work[task] = here.service_vwu
+            variance[task] = here.cs2 * here.service_vwu**2
+            for edge in self.out_of[task]:
+                if not edge.to_sink and mask >> edge.head_task & 1:
+                    work[task] += edge.factor * work[edge.head_task]
+                    variance[task] += edge.factor * variance[edge.head_task]
+        found = []
+        for edge in self.edges:
+            head = edge.head_task
+            if edge.to_sink or not mask >> head & 1:
+                continue
+            if not edge.from_source and mask >> edge.tail_task & 1:
+                continue
+            weight = self.flow.weight * edge.path_share
+            cs2 = variance[head] / work[head] ** 2
+            found.append((edge.index, Stream(edge.rate_per_ms, work[head], cs2, edge.ca2, weight)))
+        return tuple(found)
+
+    def _topological_order(self) -> tuple[int, ...]:
+        flow = self.flow
+        sources = {source.name for source in flow.sources}
+        sinks = {sink.name for sink in flow.sinks}
+        for edge in flow.edges:
+            for end in (edge.tail, edge.head):
+                require(end in flow.names, f"flow {flow.name}: edge {edge.tail} -> {edge.head}: no {end!r} here")
+            require(edge.tail not in sinks, f"flow {flow.name}: an edge leaves sink {edge.tail}; it only receives")
+            require(edge.head not in sources, f"flow {flow.name}: an edge enters source {edge.head}; it only sends")
+        pairs = [(edge.tail, edge.head) for edge in flow.edges]
+        require(len(set(pairs)) == len(pairs), f"flow {flow.name}: the same edge is given twice; give it once")
+        heads = {edge.head for edge in flow.edges}
+        tails = {edge.tail for edge in flow.edges}
+        loose = sorted((flow.names - heads - sources) | (flow.names - tails - sinks))
+        require(not loose, f"flow {flow.name}: not connected: {', '.join(loose)}; every part needs its edges")
+        missing = {task.name: sum(edge.head == task.name for edge in flow.edges) for task in flow.tasks}
+        done: list[int] = []
+        ready = sorted(sources)
+        while ready:
+            name = ready.pop(0)
+            if name in self.task_index:
+                done.append(self.task_index[name])
+            for edge in flow.edges:
+                if edge.tail == name and edge.head in missing:
+                    missing[edge.head] -= 1
+                    if missing[edge.head] == 0:
+                        ready.append(edge.head)
+        if len(done) < len(flow.tasks):
+            stuck = sorted(name for name, count in missing.items() if count > 0)
+            raise ModelError(f"flow {flow.name}: a cycle through {', '.join(stuck)}; a flow must run one way")
+        return tuple(done)
+
+    def _edges(self) -> tuple[GraphEdge, ...]:
+        flow = self.flow
+        source_of = {source.name: source for source in flow.sources}
+        sink_of = {sink.name: sink for sink in flow.sinks}
+        rate: dict[str, float] = {source.name: source.rate_per_ms for source in flow.sources}
+        burst: dict[str, float] = {source.name: source.ca2 for source in flow.sources}
+        paths_in: dict[str, int] = {source.name: 1 for source in flow.sources}
+        ordered = [flow.tasks[task].name for task in self.order]
+        for name in ordered:
+            arriving = [(edge.tail, self._factor(edge)) for edge in flow.edges if edge.head == name]
+            rate[name] = sum(rate[tail] * factor for tail, factor in arriving)
+            # The long-run variation of merged streams is the mean of theirs by rate (Whitt's asymptotic method).
+            bursts = sum(rate[tail] * factor * scaled_ca2(burst[tail], factor) for tail, factor in arriving)
+            burst[name] = bursts / rate[name]
+            paths_in[name] = sum(paths_in[tail] for tail, _ in arriving)
+        paths_out: dict[str, int] = {sink.name: 1 for sink in flow.sinks}
+        for name in [*reversed(ordered), *source_of]:
+            paths_out[name] = sum(paths_out[edge.head] for edge in flow.edges if edge.tail == name)
+        total = sum(paths_out[name] for name in source_of)
+        found = []
+        for index, edge in enumerate(flow.edges):
+            source, sink = source_of.get(edge.tail), sink_of.get(edge.head)
+            tail = self.task_index.get(edge.tail, -1)
+            factor = self._factor(edge)
+            found.append(
+                GraphEdge(
+                    index=index,
+                    tail_task=tail,
+                    head_task=self.task_index.get(edge.head, -1),
+                    tail_host=source.host if source else "",
+                    head_host=sink.host if sink else "",
+                    rate_per_ms=rate[edge.tail] * factor,
+                    ca2=scaled_ca2(burst[edge.tail], factor),
+                    message_bytes=source.message_bytes if source else flow.tasks[tail].output_bytes,
+                    factor=factor,
+                    path_share=paths_in[edge.tail] * paths_out[edge.head] / total,
+                )
+            )
+        return tuple(found)
+
+    def _factor(self, edge: "Edge") -> float:
+        task = self.task_index.get(edge.tail)
+        return edge.share if task is None else edge.share * self.flow.tasks[task].batch
+
+    def _by_task(self, *, head: bool) -> tuple[tuple[GraphEdge, ...], ...]:
+        return tuple(
+            tuple(edge for edge in self.edges if (edge.head_task if head else edge.tail_task) == task)
+            for task in range(self.task_count)
+        )
+
+    def _paths_to(self) -> tuple[int, ...]:
+        counts = [0] * self.task_count
+        for task in self.order:
+            counts[task] = sum(1 if edge.from_source else counts[edge.tail_task] for edge in self.into[task])
+        return tuple(counts)
