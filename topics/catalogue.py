@@ -1,0 +1,199 @@
+"""Every topic of Stigmergy: its key, message and shape, who writes and who reads it. Each of these facts is only here.
+
+Topics whose name holds a `{part}` exist once for each flow (or edge, or operator). `declare` gives one of them its name
+and partitions; `topics.admin` makes it so on a cluster, or says how the cluster differs.
+"""
+
+from typing import Any
+
+from topics import names
+from topics.codec import Format
+from topics.messages import (
+    Block,
+    DeadLetter,
+    FlowRevision,
+    HostMetrics,
+    HostRegistration,
+    LateRecord,
+    LinkMetrics,
+    OperatorMetrics,
+    Placement,
+    SegmentStatus,
+)
+from topics.topic import DAY_MS, KIB, MIB, Compacted, Declaration, Kept, Topic
+
+RECORD_BYTES_MAX = MIB
+"""The largest source record that Stigmergy carries: Kafka's own default."""
+
+FLOWS = Topic(
+    name=names.FLOWS,
+    purpose="flows as submitted; the newest revision counts",
+    key="{flow}",
+    message=FlowRevision,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("cli", "api"),
+    read_by=("placement", "host", "cli", "api"),
+    bytes_max=MIB,
+)
+
+HOSTS = Topic(
+    name=names.HOSTS,
+    purpose="hosts that are there",
+    key="{host}",
+    message=HostRegistration,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("host",),
+    read_by=("placement", "host", "cli", "api"),
+)
+
+PLACEMENTS = Topic(
+    name=names.PLACEMENTS,
+    purpose="the registry: who runs which partition of which segment, since which epoch",
+    key="{segment}/{partition}",
+    message=Placement,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("placement", "cli"),
+    read_by=("host", "placement", "cli", "api"),
+)
+
+SEGMENTS_STATUS = Topic(
+    name=names.SEGMENTS_STATUS,
+    purpose="how each partition of each segment is",
+    key="{segment}/{partition}",
+    message=SegmentStatus,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("host",),
+    read_by=("placement", "cli", "api"),
+)
+
+DEAD_LETTERS = Topic(
+    name=names.DEAD_LETTERS,
+    purpose="records of a flow that could not be processed",
+    key="{origin.topic}/{origin.partition}/{origin.offset}",
+    message=DeadLetter,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=30 * DAY_MS),
+    written_by=("host",),
+    read_by=("cli", "api"),
+    bytes_max=2 * RECORD_BYTES_MAX,  # base64 adds a third, error and headers the rest
+)
+
+LATE = Topic(
+    name=names.LATE,
+    purpose="records of a flow that came after their window had closed",
+    key="{origin.topic}/{origin.partition}/{origin.offset}",
+    message=LateRecord,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=7 * DAY_MS),
+    written_by=("host",),
+    read_by=("cli", "api", "users"),
+    bytes_max=2 * RECORD_BYTES_MAX,
+)
+
+EDGE = Topic(
+    name=names.EDGE,
+    purpose="records from one segment to the next, in blocks; a segment may be parked for a day and lose nothing",
+    key=None,
+    message=Block,
+    format=Format.MSGPACK,
+    partitions=None,
+    retention=Kept(for_ms=DAY_MS),
+    written_by=("host",),
+    read_by=("host",),
+    bytes_max=2 * RECORD_BYTES_MAX,
+    proofread=False,
+)
+
+CHANGELOG: Topic[Any] = Topic(
+    name=names.CHANGELOG,
+    purpose="an operator's state, entry by entry, in the format of the host's store",
+    key=None,
+    message=None,
+    format=Format.MSGPACK,
+    partitions=None,
+    retention=Compacted(segment_ms=600_000),
+    written_by=("host",),
+    read_by=("host",),
+    bytes_max=2 * RECORD_BYTES_MAX,
+)
+
+METRICS_OPERATORS = Topic(
+    name=names.METRICS_OPERATORS,
+    purpose="each operator and partition, once a second",
+    key="{host}",
+    message=OperatorMetrics,
+    format=Format.JSON,
+    partitions=4,
+    retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=1024 * MIB),
+    written_by=("host",),
+    read_by=("modelling", "cli", "api"),
+    bytes_max=8 * KIB,
+    timestamps="LogAppendTime",
+)
+
+METRICS_HOSTS = Topic(
+    name=names.METRICS_HOSTS,
+    purpose="each host, once a second",
+    key="{host}",
+    message=HostMetrics,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=512 * MIB),
+    written_by=("host",),
+    read_by=("modelling", "placement", "cli", "api"),
+    bytes_max=8 * KIB,
+    timestamps="LogAppendTime",
+)
+
+METRICS_LINKS = Topic(
+    name=names.METRICS_LINKS,
+    purpose="round trips between hosts, once a second",
+    key="{host}",
+    message=LinkMetrics,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=512 * MIB),
+    written_by=("host",),
+    read_by=("modelling", "cli", "api"),
+    bytes_max=8 * KIB,
+    timestamps="LogAppendTime",
+)
+
+CATALOGUE: tuple[Topic[Any], ...] = (
+    FLOWS,
+    HOSTS,
+    PLACEMENTS,
+    SEGMENTS_STATUS,
+    DEAD_LETTERS,
+    LATE,
+    EDGE,
+    CHANGELOG,
+    METRICS_OPERATORS,
+    METRICS_HOSTS,
+    METRICS_LINKS,
+)
+
+
+def find(name: str) -> Topic[Any] | None:
+    """The catalogue's row for a topic seen on a cluster; None if it is not ours."""
+    return next((topic for topic in CATALOGUE if names.parse(topic.name, name) is not None), None)
+
+
+def shared() -> tuple[Declaration, ...]:
+    """The topics that every cluster has once, before any flow is there."""
+    return tuple(topic.declare() for topic in CATALOGUE if "{" not in topic.name)
+
+
+def of_flow(flow: str) -> tuple[Declaration, ...]:
+    """The topics that every flow has; edges and changelogs depend on how it is cut into segments."""
+    return (DEAD_LETTERS.declare(flow=flow), LATE.declare(flow=flow))

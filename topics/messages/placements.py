@@ -1,0 +1,22 @@
+"""The placement registry: the only authority on who runs what."""
+
+from topics.messages.base import Count, Message, Name, Positive, TimeMs
+
+
+class Placement(Message, frozen=True, kw_only=True):
+    """One partition of one segment belongs to `host` from `epoch` on.
+
+    A host that sees a newer epoch than its own stops at once. `host` None means that nobody runs it now; the entry
+    stays, because the epoch must never start again. `standbys` tail the changelog to take over quickly. The segment is
+    the fused `operators` of the flow at `revision`, so a host needs no other message to know what to build.
+    """
+
+    segment: Name
+    partition: Count
+    epoch: Positive
+    host: Name | None
+    flow: Name
+    revision: Positive
+    operators: tuple[Name, ...]
+    placed_ms: TimeMs
+    standbys: tuple[Name, ...] = ()
