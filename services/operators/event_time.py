@@ -1,0 +1,132 @@
+"""Event time: when each record of a source partition happened, and whether it came too late.
+
+The time is the field `event_time` in its `time_unit` (a number, or ISO 8601 text with `iso`; text without an offset is
+UTC), or Kafka's timestamp when the source names no field. Records without a usable time are set aside as failures: one
+time far outside the calendar would drag the watermark past everything that follows.
+
+Lateness is decided here, once, for each record in partition order: a record is late when it is older than the largest
+time before it in its partition minus `lateness`. Late records leave the stream here. So the decision does not depend on
+how the partition was cut into batches, and operators after it never see a record behind their watermark, which is the
+largest time so far minus `lateness`.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from typing import Any
+
+from services.operators.batch import BEGINNING_MS, Batch, Value
+from services.operators.keys import field_reader
+from services.operators.table import Table
+from topics.flow.specs import Source, TimeUnit
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+# What the calendar can name. It also catches the wrong unit: nanoseconds read as milliseconds are far beyond it.
+EARLIEST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+LATEST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+
+_UNITS_PER_MS: dict[TimeUnit, int] = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+
+_EXPECTED: dict[TimeUnit, str] = {
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+    "s": "seconds",
+    "iso": "ISO 8601 text",
+}
+
+
+class TimeReader:
+    """Reads the event times of values: milliseconds since 1970, or None where there is no usable time."""
+
+    def __init__(self, field: str, unit: TimeUnit) -> None:
+        self._read = field_reader(field)
+        self._unit = unit
+        self._field = field
+        self._one = _one_reader(unit)
+
+    def times(self, values: list[Value]) -> list[int | None]:
+        """All at C speed when every time is an integer of milliseconds, else one by one."""
+        column = self._read(values)
+        if self._unit == "ms" and {int}.issuperset(map(type, column)) and column:
+            if min(column) >= EARLIEST_MS and max(column) <= LATEST_MS:
+                return column
+        return [self._one(each) for each in column]
+
+    def error(self, value: Value) -> str:
+        """Why this value has no usable time."""
+        (found,) = self._read([value])
+        if found is None:
+            return f"no event time: the field {self._field!r} is missing or null"
+        return (
+            f"no event time: {self._field} is {found!r:.100}; expected {_EXPECTED[self._unit]} "
+            f"between the years 1 and 9999 (see the source's time_unit)"
+        )
+
+
+class EventClock:
+    """The largest event time of one source partition, in a table, and what it makes late."""
+
+    _LARGEST = "largest_ms"
+
+    def __init__(self, source: Source) -> None:
+        self._lateness_ms = source.lateness_ms
+        self.table = Table()
+
+    def admit(
+        self, values: list[Value], keys: list[bytes | None], times: list[int], offsets: Sequence[int]
+    ) -> tuple[Batch, Batch]:
+        """The records in time, with the partition's new watermark, and the late ones, in partition order."""
+        before_ms = self.table.data.get(self._LARGEST, BEGINNING_MS)
+        if not times:
+            return Batch.empty(self._watermark_ms(before_ms)), Batch.empty(self._watermark_ms(before_ms))
+        largest_ms = max(before_ms, max(times))
+        if largest_ms > before_ms:
+            self.table.put(self._LARGEST, largest_ms)
+        batch = Batch(values, keys, times, offsets, self._watermark_ms(largest_ms))
+        if min(times) >= largest_ms - self._lateness_ms:
+            return batch, Batch.empty(batch.watermark_ms)
+        lateness_ms = self._lateness_ms
+        in_time = [
+            time >= largest - lateness_ms
+            for time, largest in zip(times, accumulate(times, max, initial=before_ms), strict=False)
+        ]
+        return batch.select(in_time), batch.select([not each for each in in_time])
+
+    def _watermark_ms(self, largest_ms: int) -> int:
+        return max(BEGINNING_MS, largest_ms - self._lateness_ms)
+
+
+def _one_reader(unit: TimeUnit) -> Callable[[Any], int | None]:
+    if unit == "iso":
+        return _from_iso
+    if unit == "s":
+        return lambda value: _within(round(value * 1_000)) if _is_number(value) else None
+    divisor = _UNITS_PER_MS[unit]
+    return lambda value: _within(int(value // divisor)) if _is_number(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    # The bound keeps infinities and numbers that no unit makes sense of away from the arithmetic; NaN fails it too.
+    return type(value) in (int, float) and abs(value) < 1e30
+
+
+def _from_iso(value: Any) -> int | None:
+    if type(value) is not str:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        return (moment - _EPOCH) // _MILLISECOND
+    except OverflowError:
+        return None
+
+
+def _within(time_ms: int) -> int | None:
+    return time_ms if EARLIEST_MS <= time_ms <= LATEST_MS else None

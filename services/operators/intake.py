@@ -1,0 +1,63 @@
+"""Intake: from the raw records of one source partition to a batch of values with event times.
+
+What cannot enter the stream is handed out beside it: failures (broken bytes, no usable event time) and late records.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from services.operators.batch import Batch, Value
+from services.operators.decode import decode
+from services.operators.event_time import EventClock, TimeReader
+from services.operators.failure import Failure, without
+from services.operators.table import Table
+from topics.flow.specs import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What one read gave: the records in time, the late ones, and those that could not be read."""
+
+    batch: Batch
+    late: Batch
+    failures: list[Failure]
+
+
+class SourceIntake:
+    """The way in for one partition of one source. Its tables are drained and restored like an operator's."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._reader = TimeReader(source.event_time, source.time_unit) if source.event_time is not None else None
+        self._clock = EventClock(source)
+        self.tables: dict[str, Table] = {"clock": self._clock.table}
+
+    def read(
+        self,
+        raws: Sequence[bytes | None],
+        keys: list[bytes | None],
+        timestamps_ms: Sequence[int],
+        offsets: Sequence[int],
+    ) -> Arrivals:
+        """Parallel columns of Kafka records, in partition order."""
+        values, errors = decode(self._source.codec, raws)
+        failures = [Failure(self._source.name, offsets[i], error, raws[i]) for i, error in errors.items()]
+        if errors:
+            keys, timestamps_ms = without(keys, set(errors)), without(timestamps_ms, set(errors))
+            offsets = without(offsets, set(errors))
+        if self._reader is None:
+            times: list[Any] = list(timestamps_ms)
+        else:
+            times = self._reader.times(values)
+            if None in times:
+                timeless = {i for i, time in enumerate(times) if time is None}
+                failures += [self._timeless(values[i], offsets[i]) for i in sorted(timeless)]
+                values, keys = without(values, timeless), without(keys, timeless)
+                times, offsets = without(times, timeless), without(offsets, timeless)
+        batch, late = self._clock.admit(values, keys, times, offsets)
+        return Arrivals(batch, late, failures)
+
+    def _timeless(self, value: Value, offset: int) -> Failure:
+        assert self._reader is not None
+        return Failure(self._source.name, offset, self._reader.error(value), value)

@@ -1,0 +1,20 @@
+"""Project: the output has the fields that `fields` names and no others, each computed from the input record.
+
+A field whose expression has no value (a missing field, a wrong type) is there and null, so every output has the same
+fields. Key, time and order stay as they are.
+"""
+
+from services.operators.batch import Batch
+from services.operators.operator import Operator
+from topics.expressions import compile_object
+from topics.flow import specs
+
+
+class Project(Operator):
+    """One generated comprehension for a batch."""
+
+    def __init__(self, spec: specs.Project) -> None:
+        self._fields = compile_object(spec.fields)
+
+    def process(self, batch: Batch, port: int) -> Batch:
+        return batch.with_values(self._fields(batch.values)) if batch.values else batch

@@ -1,0 +1,109 @@
+"""Watermarks: how far event time has come, so that windows know when nothing more can arrive for them.
+
+A watermark is made at the source, for each partition: the largest event time seen minus the allowed lateness
+(`event_time.py`). Where streams meet, the smallest watermark counts:
+
+- `PortWatermarks`, inside an operator with several inputs (union, join): the minimum over its ports;
+- `InputWatermarks`, before a program: for each of its inputs the minimum over the upstream partitions that write to it
+  (one for a source, several after a re-key), without those that are idle.
+
+A partition from which nothing was heard for `idle_ms` is idle: it no longer holds the others back, and counts again as
+soon as it speaks. An input with only idle partitions follows the slowest input that is not idle, so that a join does
+not wait for a silent side. A watermark never goes back, so a record of a partition that was given up may be behind it;
+`InputWatermarks.admit` sets such a record aside as late.
+
+All of it lives in tables, save for when a partition was last heard: after a restart each has the full time again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from services.operators.batch import BEGINNING_MS, Batch
+from services.operators.table import Table
+
+
+class PortWatermarks:
+    """The watermark of each port of an operator, in a table, and their minimum."""
+
+    def __init__(self, *, ports: int) -> None:
+        self._ports = range(ports)
+        self.table = Table()
+
+    def advance(self, port: int, watermark_ms: int) -> int:
+        """Note the watermark of one port and return the smallest of all ports."""
+        seen = self.table.data
+        if watermark_ms > seen.get(port, BEGINNING_MS):
+            self.table.put(port, watermark_ms)
+        return min(seen.get(each, BEGINNING_MS) for each in self._ports)
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """Who writes to one input of a program: its partitions, and how long one may be silent."""
+
+    partitions: Sequence[int]
+    idle_ms: int
+
+    def __post_init__(self) -> None:
+        assert self.partitions, self
+        assert self.idle_ms > 0, self
+
+
+class InputWatermarks:
+    """The watermark of each input of a program; `now_ms` is the host's clock, passed in."""
+
+    def __init__(self, inputs: Mapping[str, Upstream]) -> None:
+        self._inputs = dict(inputs)
+        self._heard_ms: dict[tuple[str, int], int] = {}
+        self._partitions = Table()
+        self._combined = Table()
+        self.tables = {"partitions": self._partitions, "inputs": self._combined}
+
+    def watermark_ms(self, name: str) -> int:
+        """What holds for this input; never goes back."""
+        return self._combined.data.get(name, BEGINNING_MS)
+
+    def admit(self, name: str, partition: int, batch: Batch, *, now_ms: int) -> tuple[Batch, Batch]:
+        """The records that the input's watermark allows, with its new watermark, and the late ones.
+
+        Other inputs may have moved too, when they are idle and follow this one: `moved` tells.
+        """
+        in_time, late = part_late(batch, self.watermark_ms(name))
+        key = (name, partition)
+        assert partition in self._inputs[name].partitions, key
+        self._heard_ms[key] = now_ms
+        if batch.watermark_ms > self._partitions.data.get(key, BEGINNING_MS):
+            self._partitions.put(key, batch.watermark_ms)
+        self._advance(name, self._slowest_ms(name, now_ms=now_ms))
+        return in_time.with_watermark(self.watermark_ms(name)), late
+
+    def moved(self, *, now_ms: int) -> list[tuple[str, int]]:
+        """Let idle partitions go; returns the inputs whose watermark moved by that, for a batch without records."""
+        before = {name: self.watermark_ms(name) for name in self._inputs}
+        slowest = {name: self._slowest_ms(name, now_ms=now_ms) for name in self._inputs}
+        active = [watermark_ms for watermark_ms in slowest.values() if watermark_ms is not None]
+        for name, watermark_ms in slowest.items():
+            self._advance(name, min(active, default=None) if watermark_ms is None else watermark_ms)
+        return [(name, self.watermark_ms(name)) for name in self._inputs if self.watermark_ms(name) > before[name]]
+
+    def _slowest_ms(self, name: str, *, now_ms: int) -> int | None:
+        """The minimum over the partitions of an input that are not idle; None if all are."""
+        upstream = self._inputs[name]
+        active = [
+            self._partitions.data.get((name, partition), BEGINNING_MS)
+            for partition in upstream.partitions
+            if now_ms - self._heard_ms.setdefault((name, partition), now_ms) < upstream.idle_ms
+        ]
+        return min(active, default=None)
+
+    def _advance(self, name: str, watermark_ms: int | None) -> None:
+        if watermark_ms is not None and watermark_ms > self.watermark_ms(name):
+            self._combined.put(name, watermark_ms)
+
+
+def part_late(batch: Batch, watermark_ms: int) -> tuple[Batch, Batch]:
+    """The records that a watermark allows, and those behind it."""
+    if not batch.times or min(batch.times) >= watermark_ms:
+        return batch, Batch.empty(batch.watermark_ms)
+    in_time = [time >= watermark_ms for time in batch.times]
+    return batch.select(in_time), batch.select([not each for each in in_time])
