@@ -50,9 +50,9 @@ class TimeReader:
     def times(self, values: list[Value]) -> list[int | None]:
         """All at C speed when every time is an integer of milliseconds, else one by one."""
         column = self._read(values)
-        if self._unit == "ms" and {int}.issuperset(map(type, column)) and column:
-            if min(column) >= EARLIEST_MS and max(column) <= LATEST_MS:
-                return column
+        is_plain = self._unit == "ms" and {int}.issuperset(map(type, column))
+        if is_plain and column and min(column) >= EARLIEST_MS and max(column) <= LATEST_MS:
+            return column
         return [self._one(each) for each in column]
 
     def error(self, value: Value) -> str:
@@ -82,9 +82,11 @@ class EventClock:
         before_ms = self.table.data.get(self._LARGEST, BEGINNING_MS)
         if not times:
             return Batch.empty(self._watermark_ms(before_ms)), Batch.empty(self._watermark_ms(before_ms))
-        largest_ms = max(before_ms, max(times))
+        largest_ms = max(times)
         if largest_ms > before_ms:
             self.table.put(self._LARGEST, largest_ms)
+        else:
+            largest_ms = before_ms
         batch = Batch(values, keys, times, offsets, self._watermark_ms(largest_ms))
         if min(times) >= largest_ms - self._lateness_ms:
             return batch, Batch.empty(batch.watermark_ms)

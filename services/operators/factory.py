@@ -1,6 +1,7 @@
 """Factory: from the spec of an operator to the operator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from services.operators.aggregate import Aggregate
 from services.operators.dedupe import Dedupe
@@ -17,32 +18,25 @@ from services.operators.top_k import TopK
 from services.operators.union import Union
 from topics.flow import specs
 
+_MAKERS: dict[type, Callable[[Any], Operator]] = {
+    specs.Filter: Filter,
+    specs.Project: Project,
+    specs.Map: Map,
+    specs.FlatMap: FlatMap,
+    specs.Split: Split,
+    specs.Union: Union,
+    specs.Dedupe: Dedupe,
+    specs.Aggregate: Aggregate,
+    specs.Join: Join,
+    specs.TopK: TopK,
+}
+
 
 def make(name: str, spec: specs.OperatorSpec, *, allow: Sequence[str] = (), failures: list[Failure]) -> Operator:
     """A fresh operator. `allow` says which modules python operators may load, `failures` takes what they give up."""
-    match spec:
-        case specs.Filter():
-            return Filter(spec)
-        case specs.Project():
-            return Project(spec)
-        case specs.Map():
-            return Map(spec)
-        case specs.FlatMap():
-            return FlatMap(spec)
-        case specs.Split():
-            return Split(spec)
-        case specs.Union():
-            return Union(spec)
-        case specs.Dedupe():
-            return Dedupe(spec)
-        case specs.Aggregate():
-            return Aggregate(spec)
-        case specs.Join():
-            return Join(spec)
-        case specs.TopK():
-            return TopK(spec)
-        case specs.Python():
-            return Python(name, spec, allow=allow, failures=failures)
+    if isinstance(spec, specs.Python):
+        return Python(name, spec, allow=allow, failures=failures)
+    return _MAKERS[type(spec)](spec)
 
 
 def inputs_of(spec: specs.OperatorSpec) -> tuple[str, ...]:

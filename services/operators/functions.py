@@ -26,7 +26,7 @@ def load(spec: specs.Python, *, allow: Sequence[str]) -> Callable[..., Any]:
     _check_allowed(module_name, allow)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # noqa: BLE001 - a user's module can fail to import in any way
+    except Exception as error:  # A user's module can fail to import in any way.
         raise FunctionError(f"{spec.call}: importing {module_name} failed: {type(error).__name__}: {error}") from error
     function = getattr(module, function_name, None)
     if not callable(function):

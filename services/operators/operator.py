@@ -5,13 +5,11 @@ must give the same results however its input is cut into batches, also when betw
 and restored into a fresh operator (and `restored()` called). It knows no clock: only event times and watermarks.
 """
 
-from typing import Protocol
-
 from services.operators.batch import Batch
 from services.operators.table import Table
 
 
-class Operator(Protocol):
+class Operator:
     """Stateless operators inherit the empty `tables` and `restored`; those with state set their own."""
 
     tables: dict[str, Table] = {}  # noqa: RUF012 - never written: an operator with state makes its own
@@ -21,7 +19,7 @@ class Operator(Protocol):
 
         Only a split returns several batches: one for each route, in the spec's order, `otherwise` last.
         """
-        ...
+        raise NotImplementedError
 
     def restored(self) -> None:
         """Rebuild what is derived from the tables, which have just been filled."""

@@ -8,6 +8,7 @@ carries a watermark and costs a few microseconds for each operator.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from services.operators.batch import Batch, merge
 from services.operators.factory import inputs_of, make, outputs_of
@@ -69,11 +70,11 @@ class Program:
         streams = {name: batch}
         for step in self._plans[name]:
             results = [step.operator.process(streams[stream], port) for stream, port in step.feeds]
-            if isinstance(results[0], tuple):
-                (routes,) = results
-                streams.update(zip(step.outputs, routes, strict=True))
+            first = results[0]
+            if isinstance(first, tuple):  # The routes of a split, which has one feed.
+                streams.update(zip(step.outputs, first, strict=True))
             else:
-                streams[step.outputs[0]] = results[0] if len(results) == 1 else merge(results)
+                streams[step.outputs[0]] = first if len(results) == 1 else merge(cast(list[Batch], results))
             if self._probe is not None:
                 came_in = sum(len(streams[stream]) for stream, _ in step.feeds)
                 self._probe(step.name, came_in, sum(len(streams[stream]) for stream in step.outputs))

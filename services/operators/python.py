@@ -4,10 +4,10 @@ Without state it is `f(record)`, with state `f(record, state)`, where `state` is
 record's `by` values and is empty at first; `settings` come as keyword arguments. It returns one record (a dictionary),
 several (a list of dictionaries) or None for none. Results keep key and time of the record that they come from.
 
-The function cannot harm its neighbours: it gets a copy of the record, its results are taken as their JSON would say, and
-state is kept as bytes, so that it is the same before and after a move. State that is empty after a call is forgotten.
-When the function raises, returns anything else, or leaves state that cannot be kept, it is tried again a few times from
-the same state; then the record is a failure, state stays as it was, and the other records go on.
+The function cannot harm its neighbours: it gets a copy of the record, its results are taken as their JSON would say,
+and state is kept as bytes, so that it is the same before and after a move. State that is empty after a call is
+forgotten. When the function raises, returns anything else, or leaves state that cannot be kept, it is tried again a few
+times from the same state; then the record is a failure, state stays as it was, and the other records go on.
 """
 
 from collections.abc import Sequence
