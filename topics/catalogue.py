@@ -139,6 +139,7 @@ METRICS_OPERATORS = Topic(
     read_by=("modelling", "cli", "api"),
     bytes_max=8 * KIB,
     timestamps="LogAppendTime",
+    compression="gzip",
 )
 
 METRICS_HOSTS = Topic(
@@ -153,6 +154,7 @@ METRICS_HOSTS = Topic(
     read_by=("modelling", "placement", "cli", "api"),
     bytes_max=8 * KIB,
     timestamps="LogAppendTime",
+    compression="gzip",
 )
 
 METRICS_LINKS = Topic(
@@ -167,6 +169,7 @@ METRICS_LINKS = Topic(
     read_by=("modelling", "cli", "api"),
     bytes_max=8 * KIB,
     timestamps="LogAppendTime",
+    compression="gzip",
 )
 
 CATALOGUE: tuple[Topic[Any], ...] = (

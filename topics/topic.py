@@ -67,6 +67,8 @@ class Topic(Generic[M]):
     read_by: tuple[str, ...]
     bytes_max: int = 64 * KIB
     timestamps: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
+    compression: Literal["producer", "gzip"] = "producer"
+    """As the producer likes, or always gzip: the one codec that all our clients read without further packages."""
     proofread: bool = True
 
     @cached_property
@@ -106,6 +108,7 @@ class Declaration:
         return {
             **self.topic.retention.settings(),
             "message.timestamp.type": self.topic.timestamps,
+            "compression.type": self.topic.compression,
             "max.message.bytes": str(max(PRODUCER_BATCH_BYTES_MAX, self.topic.bytes_max + 64 * KIB)),
             "min.insync.replicas": str(max(1, self.replication(brokers) - 1)),
         }

@@ -25,6 +25,11 @@ class Moments(msgspec.Struct, frozen=True, gc=False, array_like=True):
     sum: Amount
     sum_sq: Amount
 
+    @classmethod
+    def rounded(cls, count: int, total: float, total_sq: float) -> "Moments":
+        """Sums to six digits: more would only fill the topic, and mean and variance do not need them."""
+        return cls(count, float(f"{total:.6g}"), float(f"{total_sq:.6g}"))
+
 
 class Sketch(msgspec.Struct, frozen=True, gc=False):
     """Moments, extremes, and counts in buckets of growing width; `buckets` holds (bucket, count), sorted."""

@@ -1,0 +1,195 @@
+"""Golden files: the bytes of each message, as some version of Stigmergy wrote them.
+
+Made by `.venv/bin/python tests/golden/make.py`. `messages/Placement.v1.0.json` holds the first shape of major version 1.
+A file is never changed or removed while its major version is still read: during a rolling upgrade old and new processes
+read each other's bytes. When a message gains an optional field, give it a value in SAMPLES and run the command: it adds
+`Placement.v1.1.json`. When the command refuses, the change would break a running cluster: undo it, or raise the major
+version (docs/decisions/0020-message-versions.md).
+"""
+
+import sys
+from pathlib import Path
+
+from topics.catalogue import CATALOGUE
+from topics.codec import Format
+from topics.errors import MessageError
+from topics.messages import (
+    Block,
+    DeadLetter,
+    FlowRevision,
+    Header,
+    HostMetrics,
+    HostRegistration,
+    LateRecord,
+    LinkMetrics,
+    Message,
+    Moments,
+    OperatorMetrics,
+    Origin,
+    Placement,
+    SegmentStatus,
+    Sketch,
+    version_of,
+)
+from topics.topic import Topic
+
+FOLDER = Path(__file__).parent / "messages"
+SUFFIXES = {Format.JSON: "json", Format.MSGPACK: "msgpack"}
+
+# One sample of each message, every field set to something other than its default.
+SAMPLES: tuple[Message, ...] = (
+    FlowRevision(
+        flow="top-talkers",
+        revision=3,
+        state="submitted",
+        text='flow: top-talkers\nqos: {latency_ms: 250}\n# "größer"\n',
+        delivery="exactly_once",
+        changed_ms=1_763_264_627_123,
+        changed_by="ada",
+    ),
+    HostRegistration(
+        host="edge-1",
+        region="eu-north",
+        capacity=1.5,
+        address="127.0.0.1:7001",
+        boot_id="5f0c9a2e",
+        started_ms=1_763_264_600_000,
+        software="0.1.0",
+    ),
+    Placement(
+        segment="top-talkers.traffic",
+        partition=2,
+        epoch=7,
+        host="edge-1",
+        flow="top-talkers",
+        revision=3,
+        operators=("tcp", "traffic"),
+        placed_ms=1_763_264_630_000,
+        standbys=("noc",),
+    ),
+    SegmentStatus(
+        segment="top-talkers.traffic",
+        partition=2,
+        host="edge-1",
+        epoch=7,
+        state="parked",
+        since_ms=1_763_264_640_000,
+        reported_ms=1_763_264_641_000,
+        lag=12_000,
+        reason="operator tcp raised on 100 records in a row: KeyError('proto')",
+    ),
+    DeadLetter(
+        flow="top-talkers",
+        operator="tcp",
+        origin=Origin(topic="packets", partition=3, offset=4_711, row=5),
+        error="not JSON: unexpected end (byte 7)",
+        attempts=3,
+        failed_ms=1_763_264_650_000,
+        key=b"10.0.0.1",
+        value=b'{"src":\xff',
+        headers=(Header(name="trace", value=b"\x00\x01"), Header(name="empty", value=None)),
+        cut=True,
+    ),
+    LateRecord(
+        flow="top-talkers",
+        operator="traffic",
+        origin=Origin(topic="packets", partition=3, offset=4_712, row=6),
+        event_time_ms=1_763_264_000_000,
+        watermark_ms=1_763_264_649_000,
+        seen_ms=1_763_264_650_000,
+        key=b"10.0.0.1",
+        value={"src": "10.0.0.1", "bytes": 1_500, "tags": ["a", None, 1.5, True]},
+    ),
+    Block(
+        segment="top-talkers.traffic",
+        partition=2,
+        epoch=7,
+        watermark_ms=1_763_264_649_000,
+        origin_topic="packets",
+        origin_partition=3,
+        keys=[b"10.0.0.1", None],
+        times_ms=[1_763_264_649_500, 1_763_264_649_700],
+        offsets=[4_713, -1],
+        values=[{"src": "10.0.0.1", "bytes": 1_500}, {"src": None, "ok": True, "ratio": 0.25}],
+    ),
+    OperatorMetrics(
+        host="edge-1",
+        flow="top-talkers",
+        segment="top-talkers.traffic",
+        operator="tcp",
+        partition=2,
+        second=1_763_264_651,
+        arrivals=4_000,
+        gaps_us=Moments(4_000, 1_000_000.0, 612_345_678.5),
+        batch=Moments(4_000, 3_000.0, 3_000.0),
+        service_us=Moments(4_000, 9_100.25, 31_234.5),
+        wait_us=Moments(4_000, 812_000.0, 250_123_456.0),
+        outputs=3_000,
+        lag=12_000,
+        bytes_in=480_000,
+        bytes_out=300_000,
+        state_bytes=7_340_032,
+        late=4,
+        dropped=2,
+        dead_letters=1,
+        latency_ms=Sketch(count=3, sum=36.0, sum_sq=506.0, min=5.0, max=20.0, buckets=((17, 1), (26, 1), (32, 1))),
+    ),
+    HostMetrics(
+        host="edge-1",
+        boot_id="5f0c9a2e",
+        second=1_763_264_651,
+        cpu=0.75,
+        memory_bytes=268_435_456,
+        capacity=1.5,
+        operators=12,
+        loop_delay_ms=Moments(100, 40.5, 32.25),
+        loop_delay_ms_max=3.5,
+        clock_offset_ms=-1.25,
+    ),
+    LinkMetrics(
+        host="edge-1",
+        peer="noc",
+        second=1_763_264_651,
+        sent=4,
+        lost=1,
+        round_trip_ms=Sketch(count=3, sum=36.0, sum_sq=506.0, min=5.0, max=20.0, buckets=((17, 1), (26, 1), (32, 1))),
+    ),
+)
+
+
+def encode(topic: Topic[Message], sample: Message) -> bytes:
+    """The sample's bytes on its topic."""
+    return topic.codec.encode(sample, topic=topic.name)
+
+
+def shapes(topic: Topic[Message]) -> list[Path]:
+    """The golden files of the topic's message at its present major version, oldest shape first."""
+    assert topic.message is not None
+    stem = f"{topic.message.__name__}.v{version_of(topic.message)}"
+    return sorted(FOLDER.glob(f"{stem}.*.{SUFFIXES[topic.format]}"), key=lambda path: int(path.name.split(".")[2]))
+
+
+def main() -> int:
+    """Writes a golden file for each message whose bytes are new; refuses when a reader could not read the old ones."""
+    FOLDER.mkdir(exist_ok=True)
+    samples = {type(sample): sample for sample in SAMPLES}
+    for topic in CATALOGUE:
+        if topic.message is None:
+            continue
+        value = encode(topic, samples[topic.message])
+        known = shapes(topic)
+        for path in known:
+            try:
+                topic.codec.decode(path.read_bytes(), topic=path.name, partition=0, offset=0)
+            except MessageError as fault:
+                print(f"refused: {fault}")
+                return 1
+        if not known or known[-1].read_bytes() != value:
+            stem = f"{topic.message.__name__}.v{version_of(topic.message)}.{len(known)}"
+            (FOLDER / f"{stem}.{SUFFIXES[topic.format]}").write_bytes(value)
+            print(f"wrote {stem}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
