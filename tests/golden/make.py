@@ -1,6 +1,6 @@
 """Golden files: the bytes of each message, as some version of Stigmergy wrote them.
 
-Made by `.venv/bin/python tests/golden/make.py`. `messages/Placement.v1.0.json` holds the first shape of major version 1.
+Made by `.venv/bin/python tests/golden/make.py`. `messages/Placement.v1.0.json` is the first shape of major version 1.
 A file is never changed or removed while its major version is still read: during a rolling upgrade old and new processes
 read each other's bytes. When a message gains an optional field, give it a value in SAMPLES and run the command: it adds
 `Placement.v1.1.json`. When the command refuses, the change would break a running cluster: undo it, or raise the major
