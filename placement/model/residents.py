@@ -1,10 +1,11 @@
 """Who sits where: a placement turned into masks of tasks by host, and the loads that follow from it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.model.flow import Flow
+from placement.model.graph import FlowGraph
 from placement.model.placement import Placement
 from placement.model.problem import Network, Problem
 from placement.queueing import Load, Stream, load_of, wire_stream
@@ -26,16 +27,22 @@ def masks_by_host(problem: Problem, placement: Placement) -> Masks:
     return masks
 
 
-def host_load(problem: Problem, host: int, residents: Mapping[str, int]) -> Load:
-    """The host's background plus its residents; flows in order of name, so that sums come out the same every time."""
-    capacity = problem.network.hosts[host].capacity
-    load = problem.host_loads[host]
+def resident_load(
+    capacity: float, base: Load, residents: Mapping[str, int], graph_of: Callable[[str], FlowGraph]
+) -> Load:
+    """A host's background plus its residents; flows in order of name, so that sums come out the same every time."""
+    if residents and capacity <= 0.0:
+        return base._replace(rho=math.inf)
+    load = base
     for name in sorted(residents):
-        streams = problem.flow_of[name].graph.streams(residents[name])
-        if capacity <= 0.0:
-            return load._replace(rho=math.inf)
-        load = load_of((stream for _, stream in streams), capacity, load)
+        load = load_of((stream for _, stream in graph_of(name).streams(residents[name])), capacity, load)
     return load
+
+
+def host_load(problem: Problem, host: int, residents: Mapping[str, int]) -> Load:
+    """The load of one host of a problem with those residents."""
+    capacity, base = problem.network.hosts[host].capacity, problem.host_loads[host]
+    return resident_load(capacity, base, residents, lambda name: problem.flow_of[name].graph)
 
 
 class Crossing(NamedTuple):

@@ -50,6 +50,7 @@ def violations(problem: Problem, placement: Placement) -> tuple[Violation, ...]:
         found += _complete(flow, placement)
     for tap in placement.taps:
         found += _reuse(problem, placement, tap)
+    found += _tap_circles(placement)
     found += _hosts(problem, placement)
     found += _ways(problem, placement)
     return tuple(found)
@@ -123,6 +124,25 @@ def _unfit(placement: Placement, tap: Tap, mine: str, theirs: str) -> str:
     if not mine or mine != theirs:
         return f"identities {mine!r} and {theirs!r} differ or are empty; only equal results can be shared"
     return ""
+
+
+def _tap_circles(placement: Placement) -> list[Violation]:
+    """A flow that taps a flow that taps it back would wait for itself."""
+    taps_of: dict[str, set[str]] = {}
+    for tap in placement.taps:
+        taps_of.setdefault(tap.flow, set()).add(tap.to_flow)
+    found = []
+    for flow in sorted(taps_of):
+        reached: set[str] = set()
+        waiting = sorted(taps_of[flow])
+        while waiting:
+            at = waiting.pop()
+            if at not in reached:
+                reached.add(at)
+                waiting += sorted(taps_of.get(at, ()))
+        if flow in reached:
+            found.append(Violation(Rule.REUSE, f"{flow} taps itself through other flows; run one of the tasks", flow))
+    return found
 
 
 def _hosts(problem: Problem, placement: Placement) -> list[Violation]:

@@ -1,0 +1,125 @@
+"""The incremental ledger and the evaluator from scratch are two ways to the same number."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.evaluator import evaluate
+from placement.evaluator_incremental import Ledger
+from placement.evaluator_pricing import price_flow
+from placement.model import Flow, Host, Link, Placement, Problem, RoutedNetwork, Tap, violations
+
+MakeProblem = Callable[[int], tuple[Problem, random.Random]]
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_hosts(problem: Problem, rng: random.Random, flow: Flow) -> list[int]:
+    return [rng.randrange(len(problem.network.hosts)) for _ in flow.tasks]
+
+
+def check_same(problem: Problem, ledger: Ledger, placement: Placement) -> None:
+    worth = evaluate(problem, placement)
+    assert placement == ledger.placement()
+    assert list(worth.loads) == list(ledger.loads)
+    for each in worth.flows:
+        assert tuple(each.latency) == pytest.approx(tuple(ledger.latency(each.flow)), rel=1e-9)
+    assert worth.cost_ms == pytest.approx(ledger.cost_ms(), rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_after_any_moves_the_ledger_says_what_the_evaluator_says(make_problem: MakeProblem, seed: int) -> None:
+    """A ledger that drifted would let the ants chase a price that doesn't exist."""
+    problem, rng = make_problem(seed)
+    names = [host.name for host in problem.network.hosts]
+    placement = Placement.of(
+        {(flow.name, task.name): rng.choice(names) for flow in problem.flows for task in flow.tasks}
+    )
+    ledger = Ledger.of(problem, placement)
+    for _ in range(6):
+        flow = rng.choice(problem.flows)
+        task, host = rng.randrange(4), rng.randrange(len(names))
+        placement = placement.moved(flow.name, flow.tasks[task].name, names[host])
+        ledger.move(flow.name, task, host)
+        if rng.random() < 0.5:
+            check_same(problem, ledger, placement)
+    gone = rng.choice(problem.flows)
+    hosts = ledger.running[gone.name].own
+    ledger.remove(gone.name)
+    ledger.cost_ms()
+    ledger.put(gone, hosts)
+    check_same(problem, ledger, placement)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_taps_price_alike_in_the_ledger_and_from_scratch(make_problem: MakeProblem, seed: int) -> None:
+    """A reused task carries another flow's latency; both evaluators must follow it, also after the tapped one moved."""
+    problem, rng = make_problem(seed)
+    if len(problem.flows) < 2:
+        return
+    names = [host.name for host in problem.network.hosts]
+    tapper, served = problem.flows[0], problem.flows[1]
+    tap = Tap(tapper.name, "t1", served.name, "t1")
+    needed = tapper.graph.needed(frozenset({1}))
+    hosts = {(flow.name, task.name): rng.choice(names) for flow in problem.flows for task in flow.tasks}
+    for index, task in enumerate(tapper.tasks):
+        if index not in needed:
+            del hosts[tapper.name, task.name]
+    placement = Placement.of(hosts, (tap,))
+    assert not [each for each in violations(problem, placement) if each.rule.name in {"REUSE", "IDLE", "INCOMPLETE"}]
+    ledger = Ledger.of(problem, placement)
+    check_same(problem, ledger, placement)
+    host = rng.randrange(len(names))
+    ledger.move(served.name, 1, host)
+    check_same(problem, ledger, placement.moved(served.name, "t1", names[host]))
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=SEEDS)
+def test_a_newcomers_price_is_what_the_evaluator_finds_afterwards(make_problem: MakeProblem, seed: int) -> None:
+    """A scout's promise must equal what is found once its report is carried out: own latency, impact on others."""
+    problem, rng = make_problem(seed)
+    ledger = Ledger(problem.network, background=problem.host_loads, cap=problem.utilisation_cap)
+    newcomer, *rest = problem.flows
+    for flow in rest:
+        ledger.put(flow, random_hosts(problem, rng, flow))
+    before = ledger.cost_ms()
+    hosts = random_hosts(problem, rng, newcomer)
+    price = price_flow(problem.network, newcomer, hosts, ledger.loads, ledger.wire_loads)
+    background_weight = [load.weight for load in problem.host_loads]
+    waits = list(ledger.waits_ms)
+    ledger.put(newcomer, hosts)
+    assert tuple(price.latency) == pytest.approx(tuple(ledger.latency(newcomer.name)))
+    if math.isinf(price.impact_ms) or math.isinf(before) or problem.network.has_queues:
+        return
+    grown = sum(w * (ledger.waits_ms[h] - waits[h]) for h, w in enumerate(background_weight) if w)
+    others = ledger.cost_ms() - newcomer.weight * ledger.latency(newcomer.name).mean_ms - before
+    assert others + grown == pytest.approx(price.impact_ms, abs=1e-6)
+    without = Ledger.of(Problem(problem.network, tuple(rest), background=problem.background), ledger.placement())
+    assert list(without.loads) == ledger.loads_without(newcomer.name)
+
+
+def test_a_move_costs_the_same_work_however_many_flows_it_does_not_touch(make_flow: Callable[..., Flow]) -> None:
+    """Evaluation must stay flat as the network fills: the price of one change may not grow with strangers."""
+
+    def work_of_one_move(strangers: int) -> tuple[int, int]:
+        hosts = tuple(Host(f"h{i}", 100.0) for i in range(strangers + 3))
+        network = RoutedNetwork(hosts, tuple(Link(f"h{i}", f"h{i + 1}", 1.0) for i in range(strangers + 2)))
+        ledger = Ledger(network)
+        rng = random.Random(1)
+        for i in range(strangers):
+            ledger.put(make_flow(rng, f"s{i}", 3), [3 + i] * 4)
+        ledger.put(make_flow(rng, "mine", 3), [0, 1, 1, 2])
+        ledger.cost_ms()
+        hosts_before, flows_before = ledger.work.hosts, ledger.work.flows
+        ledger.move("mine", 1, 2)
+        ledger.cost_ms()
+        return ledger.work.hosts - hosts_before, ledger.work.flows - flows_before
+
+    assert work_of_one_move(2) == (2, 1)
+    assert work_of_one_move(200) == (2, 1)
