@@ -1,0 +1,101 @@
+"""From expressions to Python functions over a batch of records: one comprehension for the whole batch, no call for a record.
+
+The functions are pure: same records in, same list out, whatever came before. They never raise on JSON-like records.
+"""
+
+import ast
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
+from typing import Any, cast
+
+from topics.expressions.emitter import NAMESPACE, RECORD, Emitter, name_of
+from topics.expressions.expression import Expression
+from topics.expressions.fallback import BatchFunction, Record, with_fallback
+from topics.expressions.fast import FastEmitter
+from topics.expressions.functions import FAULTS
+from topics.expressions.safe import SafeEmitter
+
+NamedExpressions = Sequence[tuple[str, Expression]]
+
+
+def compile_column(expression: Expression) -> Callable[[Sequence[Record]], list[Any]]:
+    """The expression's value for each record."""
+    return _batch_function(lambda emitter: emitter.leaving(expression.tree))
+
+
+def compile_mask(expression: Expression) -> Callable[[Sequence[Record]], list[bool]]:
+    """For each record whether the expression is true; null and other values count as not true."""
+    return _batch_function(lambda emitter: emitter.truth(expression.tree))
+
+
+def compile_object(fields: NamedExpressions) -> Callable[[Sequence[Record]], list[Record]]:
+    """For each record a new one with these fields and no others."""
+    return _batch_function(lambda emitter: _object(emitter, fields))
+
+
+def compile_update(fields: NamedExpressions, drop: Sequence[str] = ()) -> Callable[[Sequence[Record]], list[Record]]:
+    """For each record a new one with these fields added or replaced, and the fields in `drop` left out unless they are set."""
+    updated = _batch_function(lambda emitter: _object(emitter, fields, based_on_record=True))
+    unwanted = sorted(set(drop) - {name for name, _ in fields})
+    if not unwanted:
+        return updated
+
+    def update(records: Sequence[Record]) -> list[Record]:
+        results = updated(records)
+        for result in results:
+            for name in unwanted:
+                result.pop(name, None)
+        return results
+
+    return update
+
+
+def compile_tuples(expressions: Sequence[Expression]) -> Callable[[Sequence[Record]], list[tuple[Any, ...]]]:
+    """For each record a tuple of the expressions' values."""
+    return _batch_function(
+        lambda emitter: ast.Tuple([emitter.leaving(expression.tree) for expression in expressions], ast.Load())
+    )
+
+
+def compile_record(expression: Expression) -> Callable[[Record], Any]:
+    """The expression's value for one record."""
+    fast = _function(FastEmitter().leaving(expression.tree), RECORD)
+    safe = _function(SafeEmitter().leaving(expression.tree), RECORD)
+
+    def value(record: Record) -> Any:
+        try:
+            return fast(record)
+        except FAULTS:
+            return safe(record)
+
+    return value
+
+
+def _object(emitter: Emitter, fields: NamedExpressions, *, based_on_record: bool = False) -> ast.expr:
+    keys: list[ast.expr | None] = [ast.Constant(name) for name, _ in fields]
+    values = [emitter.leaving(expression.tree) for _, expression in fields]
+    if based_on_record:  # {**record, ...}
+        keys.insert(0, None)
+        values.insert(0, name_of(RECORD))
+    return ast.Dict(keys, values)
+
+
+def _batch_function(element: Callable[[Emitter], ast.expr]) -> BatchFunction:
+    """`[element for record in records]` in both forms."""
+    fast, safe = (_function(_comprehension(element(emitter)), "records") for emitter in (FastEmitter(), SafeEmitter()))
+    return with_fallback(fast, safe)
+
+
+def _comprehension(element: ast.expr) -> ast.expr:
+    each = ast.comprehension(ast.Name(RECORD, ast.Store()), name_of("records"), [], is_async=0)
+    return ast.ListComp(element, [each])
+
+
+def _function(body: ast.expr, parameter: str) -> Callable[[Any], Any]:
+    """The function of one parameter that returns `body`, with nothing in reach but our own names."""
+    arguments = ast.arguments(posonlyargs=[], args=[ast.arg(parameter)], kwonlyargs=[], kw_defaults=[], defaults=[])
+    definition = ast.FunctionDef("compiled", arguments, [ast.Return(body)], decorator_list=[])
+    module = ast.fix_missing_locations(ast.Module([definition], type_ignores=[]))
+    code = compile(module, "<expression>", "exec")
+    function_code = next(constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return cast(Callable[[Any], Any], FunctionType(function_code, NAMESPACE))

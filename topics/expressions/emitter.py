@@ -1,0 +1,173 @@
+"""From the tree to Python's own syntax tree: what the fast and the safe form have in common.
+
+User text reaches the result only as constants; every name in it comes from `NAMESPACE`. Conditions are emitted for what they are needed
+for: `truth` is true exactly where the value is true, so null and false need not be told apart, and `and`, `or` and `if` keep Python's own
+short circuits. This is right because in three-valued logic `false and x` is false and `true or x` is true, whatever x is.
+"""
+
+import ast
+from abc import ABC, abstractmethod
+from typing import Any
+
+from topics.expressions import operations
+from topics.expressions.checker import Checker
+from topics.expressions.functions import FUNCTIONS
+from topics.expressions.kinds import INT, TIME, Kinds
+from topics.expressions.tree import (
+    Arithmetic,
+    Call,
+    Comparison,
+    Field,
+    IsNull,
+    Item,
+    ListOf,
+    Literal,
+    Logic,
+    Membership,
+    Negative,
+    Not,
+    Tree,
+)
+
+RECORD = "record"
+
+NAMESPACE: dict[str, Any] = {
+    "__builtins__": {},
+    **{name: operation for name, operation in vars(operations).items() if callable(operation) and name.islower()},
+    **{f"raw_{name}": function.call for name, function in FUNCTIONS.items()},
+    **{f"safe_{name}": operations.guarded(function.call) for name, function in FUNCTIONS.items()},
+}
+
+
+def name_of(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def call_of(name: str, *arguments: ast.expr) -> ast.expr:
+    assert name in NAMESPACE, name
+    return ast.Call(name_of(name), list(arguments), [])
+
+
+def compare(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
+    return ast.Compare(left, [op], [right])
+
+
+def field_or_null(name: str) -> ast.expr:
+    """`record.get(name)`."""
+    return ast.Call(ast.Attribute(name_of(RECORD), "get", ast.Load()), [ast.Constant(name)], [])
+
+
+class Emitter(ABC):
+    """Emits one form of expressions. Kinds are inferred without a schema: a record need not obey it."""
+
+    def __init__(self) -> None:
+        self._checker = Checker()
+        self._temporaries = 0
+
+    def kinds(self, tree: Tree) -> Kinds:
+        return self._checker.kinds(tree)
+
+    def value(self, tree: Tree) -> ast.expr:
+        """The value of `tree`."""
+        match tree:
+            case Literal(value=value):
+                return ast.Constant(value)
+            case ListOf(items=items):
+                return ast.List([self.leaving(item) for item in items], ast.Load())
+            case IsNull(operand=Literal(value=value)):
+                return ast.Constant(value is None)
+            case IsNull(operand=operand):
+                return compare(self.nullable(operand), ast.Is(), ast.Constant(None))
+            case Call(name="if", arguments=arguments):
+                return self._if([self.value(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+            case Call(name="coalesce", arguments=arguments):
+                return self._coalesce([self.nullable(argument) for argument in arguments], arguments)
+            case Field() | Item() | Negative() | Arithmetic() | Comparison() | Membership() | Not() | Logic() | Call():
+                return self.operation(tree)
+
+    def leaving(self, tree: Tree) -> ast.expr:
+        """The value of `tree` as it leaves the expression: a computed integer outside 64 bits becomes a float."""
+        match tree:
+            case Call(name="if", arguments=arguments):
+                return self._if([self.leaving(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+            case Call(name="coalesce", arguments=arguments):
+                return self._coalesce([self.leaving(argument) for argument in arguments], arguments)
+            case Field() | Item() | Literal():
+                return self.value(tree)
+        if not self.kinds(tree) & (INT | TIME):
+            return self.value(tree)
+        return self.narrowed(tree)
+
+    def truth(self, tree: Tree) -> ast.expr:
+        """Whether `tree` is true, as a real bool."""
+        match tree:
+            case Literal(value=value):
+                return ast.Constant(value is True)
+            case Not(operand=operand):
+                return self.falsity(operand)
+            case Logic(op=op, operands=operands):
+                return ast.BoolOp(ast.And() if op == "and" else ast.Or(), [self.truth(operand) for operand in operands])
+            case Call(name="if", arguments=arguments):
+                return self._if([self.truth(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+        return self.value(tree) if self.surely_bool(tree) else compare(self.value(tree), ast.Is(), ast.Constant(True))
+
+    def falsity(self, tree: Tree) -> ast.expr:
+        """Whether `tree` is false (and not null), as a real bool."""
+        match tree:
+            case Literal(value=value):
+                return ast.Constant(value is False)
+            case Not(operand=operand):
+                return self.truth(operand)
+            case Logic(op=op, operands=operands):
+                return ast.BoolOp(
+                    ast.Or() if op == "and" else ast.And(), [self.falsity(operand) for operand in operands]
+                )
+            case Call(name="if", arguments=arguments):
+                return self._if([self.falsity(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+        if self.surely_bool(tree):
+            return ast.UnaryOp(ast.Not(), self.value(tree))
+        return compare(self.value(tree), ast.Is(), ast.Constant(False))
+
+    @abstractmethod
+    def operation(self, tree: Tree) -> ast.expr:
+        """The value of a part that this form has its own way to compute."""
+
+    @abstractmethod
+    def nullable(self, tree: Tree) -> ast.expr:
+        """The value of `tree` in a place that is prepared for null."""
+
+    @abstractmethod
+    def surely_bool(self, tree: Tree) -> bool:
+        """Whether what `value` emits for `tree` can only give true or false."""
+
+    @abstractmethod
+    def surely_not_null(self, tree: Tree) -> bool:
+        """Whether what `nullable` emits for `tree` can't give null."""
+
+    @abstractmethod
+    def narrowed(self, tree: Tree) -> ast.expr:
+        """The value of `tree`, an integer outside 64 bits as a float."""
+
+    def kept(self, value: ast.expr) -> tuple[ast.expr, ast.expr]:
+        """An expression that computes `value` and keeps it, and one that reads it again."""
+        self._temporaries += 1
+        name = f"kept_{self._temporaries}"
+        return ast.NamedExpr(ast.Name(name, ast.Store()), value), name_of(name)
+
+    def _if(self, values: list[ast.expr], conditions: tuple[Tree, ...]) -> ast.expr:
+        outcome = values[-1]
+        for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
+            outcome = ast.IfExp(self.truth(condition), value, outcome)
+        return outcome
+
+    def _coalesce(self, values: list[ast.expr], arguments: tuple[Tree, ...]) -> ast.expr:
+        outcome = values[-1]
+        for argument, value in zip(reversed(arguments[:-1]), reversed(values[:-1]), strict=True):
+            if isinstance(argument, Literal):
+                outcome = outcome if argument.value is None else value
+            elif self.surely_not_null(argument):
+                outcome = value
+            else:
+                keep, read = self.kept(value)
+                outcome = ast.IfExp(compare(keep, ast.IsNot(), ast.Constant(None)), read, outcome)
+        return outcome

@@ -1,0 +1,120 @@
+"""The fast form: bare Python operators on `record['field']`. It raises where the safe form would give null, and never differs otherwise."""
+
+import ast
+
+from topics.expressions.emitter import RECORD, Emitter, call_of, compare, field_or_null, name_of
+from topics.expressions.kinds import BOOL, FLOAT, NULL, NUMBER
+from topics.expressions.limits import INT_MAX
+from topics.expressions.tree import (
+    Arithmetic,
+    Call,
+    Comparison,
+    Field,
+    Item,
+    ListOf,
+    Literal,
+    Logic,
+    Membership,
+    Negative,
+    Not,
+    Tree,
+    path_of,
+)
+
+_ARITHMETIC: dict[str, type[ast.operator]] = {
+    "+": ast.Add,
+    "-": ast.Sub,
+    "*": ast.Mult,
+    "/": ast.Div,
+    "//": ast.FloorDiv,
+    "%": ast.Mod,
+}
+COMPARISONS: dict[str, type[ast.cmpop]] = {
+    "==": ast.Eq,
+    "!=": ast.NotEq,
+    "<": ast.Lt,
+    "<=": ast.LtE,
+    ">": ast.Gt,
+    ">=": ast.GtE,
+}
+
+
+class FastEmitter(Emitter):
+    """Emits the fast form."""
+
+    def operation(self, tree: Tree) -> ast.expr:
+        match tree:
+            case Field(name=name):
+                return ast.Subscript(name_of(RECORD), ast.Constant(name), ast.Load())
+            case Item(base=base, key=key):
+                return ast.Subscript(self.value(base), self.value(key), ast.Load())
+            case Negative(operand=operand):
+                return ast.UnaryOp(ast.USub(), self.value(operand))
+            case Arithmetic():
+                return self._arithmetic(tree)
+            case Comparison(op=op, left=left, right=right):
+                return compare(self.value(left), COMPARISONS[op](), self.value(right))
+            case Membership(item=item, container=container):
+                return compare(self.value(item), ast.In(), constants(container, frozenset) or self.value(container))
+            case Not(operand=operand):
+                return ast.UnaryOp(ast.Not(), self._boolean(operand))
+            case Logic(op=op, operands=operands):
+                return ast.BoolOp(
+                    ast.And() if op == "and" else ast.Or(), [self._boolean(operand) for operand in operands]
+                )
+            case Call(name=name, arguments=arguments):
+                return call_of(f"raw_{name}", *map(self.value, arguments))
+        raise AssertionError(tree)
+
+    def nullable(self, tree: Tree) -> ast.expr:
+        path = path_of(tree)
+        if path is None:
+            return self.value(tree)
+        value = field_or_null(path[0])
+        for name in path[1:]:
+            value = call_of("item", value, ast.Constant(name))
+        return value
+
+    def surely_bool(self, tree: Tree) -> bool:
+        return self.kinds(tree) <= BOOL
+
+    def surely_not_null(self, tree: Tree) -> bool:
+        return not self.kinds(tree) & NULL
+
+    def narrowed(self, tree: Tree) -> ast.expr:
+        value = self.value(tree)
+        if not self.kinds(tree) <= NUMBER:
+            return call_of("narrowed", value)
+        keep, read = self.kept(value)
+        inside = ast.Compare(ast.Constant(-INT_MAX), [ast.LtE(), ast.LtE()], [keep, ast.Constant(INT_MAX)])
+        return ast.IfExp(inside, read, call_of("narrowed", read))
+
+    def _boolean(self, tree: Tree) -> ast.expr:
+        """The value of an operand of logic: true, false, or a fault."""
+        return self.value(tree) if self.surely_bool(tree) else call_of("boolean", self.value(tree))
+
+    def _arithmetic(self, tree: Arithmetic) -> ast.expr:
+        """Bare arithmetic, with a unary plus before what could be a text or list that Python would join, repeat or format."""
+        left, right = self.value(tree.left), self.value(tree.right)
+        left_sure, right_sure = self.kinds(tree.left) <= NUMBER, self.kinds(tree.right) <= NUMBER
+        # A number on the other side is guard enough for +; for * it must be a float, for an integer repeats; % formats its left side.
+        if tree.op == "%" and not left_sure:
+            left = _number(left)
+        if tree.op == "+" and not (left_sure or right_sure):
+            left = _number(left)
+        if tree.op == "*" and not left_sure and not self.kinds(tree.right) <= FLOAT:
+            left = _number(left)
+        if tree.op == "*" and not right_sure and not self.kinds(tree.left) <= FLOAT:
+            right = _number(right)
+        return ast.BinOp(left, _ARITHMETIC[tree.op](), right)
+
+
+def constants(container: Tree, of: type[frozenset[object]] | type[tuple[object, ...]]) -> ast.expr | None:
+    """A list of nothing but constants, as one constant; None for any other container."""
+    if not isinstance(container, ListOf) or not all(isinstance(item, Literal) for item in container.items):
+        return None
+    return ast.Constant(of(item.value for item in container.items if isinstance(item, Literal)))  # type: ignore[arg-type]
+
+
+def _number(value: ast.expr) -> ast.expr:
+    return ast.UnaryOp(ast.UAdd(), value)

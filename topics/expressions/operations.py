@@ -1,0 +1,171 @@
+"""The operations of the language on values of any kind. Where Python would raise, the result is null; none of these ever raises.
+
+Each does what the fast form of the compiled code does with bare operators, so the two can't differ where the bare operator works. The unary
+plus is the guard that makes it so: it passes numbers and refuses text and lists, which `+`, `*` and `%` would join, repeat or format.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from topics.expressions.functions import FAULTS
+from topics.expressions.limits import INT_MAX
+
+
+def add(left: Any, right: Any) -> Any:
+    try:
+        return +left + right
+    except FAULTS:
+        return None
+
+
+def subtract(left: Any, right: Any) -> Any:
+    try:
+        return left - right
+    except FAULTS:
+        return None
+
+
+def multiply(left: Any, right: Any) -> Any:
+    try:
+        return +left * +right
+    except FAULTS:
+        return None
+
+
+def divide(left: Any, right: Any) -> Any:
+    try:
+        return left / right
+    except FAULTS:
+        return None
+
+
+def floor_divide(left: Any, right: Any) -> Any:
+    try:
+        return left // right
+    except FAULTS:
+        return None
+
+
+def remainder(left: Any, right: Any) -> Any:
+    try:
+        return +left % right
+    except FAULTS:
+        return None
+
+
+def negative(operand: Any) -> Any:
+    try:
+        return -operand
+    except FAULTS:
+        return None
+
+
+def equal(left: Any, right: Any) -> bool | None:
+    try:
+        return bool(left == right)
+    except FAULTS:  # two values nested so deeply that they can't be compared
+        return None
+
+
+def unequal(left: Any, right: Any) -> bool | None:
+    try:
+        return bool(left != right)
+    except FAULTS:
+        return None
+
+
+def less(left: Any, right: Any) -> bool | None:
+    try:
+        return bool(left < right)
+    except FAULTS:
+        return None
+
+
+def less_or_equal(left: Any, right: Any) -> bool | None:
+    try:
+        return bool(left <= right)
+    except FAULTS:
+        return None
+
+
+def greater(left: Any, right: Any) -> bool | None:
+    try:
+        return bool(left > right)
+    except FAULTS:
+        return None
+
+
+def greater_or_equal(left: Any, right: Any) -> bool | None:
+    try:
+        return bool(left >= right)
+    except FAULTS:
+        return None
+
+
+def member(item: Any, container: Any) -> bool | None:
+    try:
+        return item in container
+    except FAULTS:
+        return None
+
+
+def item(base: Any, key: Any) -> Any:
+    try:
+        return base[key]
+    except FAULTS:
+        return None
+
+
+def negation(operand: Any) -> bool | None:
+    return (not operand) if isinstance(operand, bool) else None
+
+
+def conjunction(*operands: Any) -> bool | None:
+    """False if any operand is false, true if all are true, else null."""
+    outcome: bool | None = True
+    for operand in operands:
+        if operand is False:
+            return False
+        if operand is not True:
+            outcome = None
+    return outcome
+
+
+def disjunction(*operands: Any) -> bool | None:
+    """True if any operand is true, false if all are false, else null."""
+    outcome: bool | None = False
+    for operand in operands:
+        if operand is True:
+            return True
+        if operand is not False:
+            outcome = None
+    return outcome
+
+
+def narrowed(value: Any) -> Any:
+    """The value as it leaves an expression: an integer outside 64 bits becomes a float, or null if it is too large for one."""
+    if isinstance(value, int) and not -INT_MAX <= value <= INT_MAX:
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """For the fast form: the value itself if it is true or false. The one operation here that raises, to ask for the safe form."""
+    if isinstance(value, bool):
+        return value
+    raise TypeError(value)
+
+
+def guarded(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with null in place of its faults."""
+
+    def guarded_call(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except FAULTS:
+            return None
+
+    return guarded_call
