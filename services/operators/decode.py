@@ -1,11 +1,12 @@
 """Decode: the bytes of a source's records to values.
 
 A whole batch is decoded at C speed. Only when one record of it is not an object in the source's codec (broken bytes, a
-number, an empty value) the batch is read again one by one, so that just the broken ones are set aside.
+number, an empty value) the batch is read again one by one, so that just the broken ones are set aside. Fields that the
+flow does not read are skipped (`pruning.py`); what is wrong inside them (text that is not UTF-8) does not matter.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -16,22 +17,41 @@ from topics.flow.specs import Codec
 # RecursionError: nested deeper than Python's stack. ValueError: text that is not UTF-8.
 _BROKEN = (msgspec.DecodeError, ValueError, RecursionError)
 
-_DECODERS: dict[str, Callable[[bytes], Value]] = {
-    "json": msgspec.json.Decoder(dict[str, Any]).decode,
-    "msgpack": msgspec.msgpack.Decoder(dict[str, Any]).decode,
-}
+Read = Callable[[bytes], Value]
 
 
-def decode(codec: Codec, raws: Sequence[bytes | None]) -> tuple[list[Value], dict[int, str]]:
-    """The values of the records that can be decoded, and position -> error for the others."""
-    read: Callable[[Any], Value] = _DECODERS[codec]
-    try:
-        return list(map(read, raws)), {}
-    except (*_BROKEN, TypeError):
-        return _one_by_one(read, raws)
+class Decoder:
+    """One source's way from bytes to values. With `fields` a value gets just these, and no others are looked at."""
+
+    def __init__(self, codec: Codec, *, fields: frozenset[str] | None = None) -> None:
+        self._whole = _reader(codec, dict[str, Any])
+        self._read = self._whole
+        if fields is not None:
+            # TypedDict is how msgspec is told to skip the other fields while it parses.
+            narrow = TypedDict("narrow", dict.fromkeys(sorted(fields), Any), total=False)  # type: ignore[misc]
+            self._read = _reader(codec, narrow)
+
+    def decode(self, raws: Sequence[bytes | None]) -> tuple[list[Value], dict[int, str]]:
+        """The values of the records that can be decoded, and position -> error for the others."""
+        read: Callable[[Any], Value] = self._read
+        try:
+            return list(map(read, raws)), {}
+        except (*_BROKEN, TypeError):
+            return _one_by_one(read, raws)
+
+    def whole(self, raw: bytes) -> Value:
+        """A record that was decoded before, with all its fields."""
+        try:
+            return self._whole(raw)
+        except _BROKEN:  # Broken in a field that nobody had looked at.
+            return self._read(raw)
 
 
-def _one_by_one(read: Callable[[bytes], Value], raws: Sequence[bytes | None]) -> tuple[list[Value], dict[int, str]]:
+def _reader(codec: Codec, kind: Any) -> Read:
+    return msgspec.json.Decoder(kind).decode if codec == "json" else msgspec.msgpack.Decoder(kind).decode
+
+
+def _one_by_one(read: Read, raws: Sequence[bytes | None]) -> tuple[list[Value], dict[int, str]]:
     values: list[Value] = []
     errors: dict[int, str] = {}
     for i, raw in enumerate(raws):

@@ -13,10 +13,11 @@ from services.operators.map import Map
 from services.operators.operator import Operator
 from services.operators.project import Project
 from services.operators.python import Python
-from services.operators.split import Split, route_names
+from services.operators.split import Split
 from services.operators.top_k import TopK
 from services.operators.union import Union
 from topics.flow import specs
+from topics.flow.references import inputs_of, routes_of
 
 _MAKERS: dict[type, Callable[[Any], Operator]] = {
     specs.Filter: Filter,
@@ -39,19 +40,13 @@ def make(name: str, spec: specs.OperatorSpec, *, allow: Sequence[str] = (), fail
     return _MAKERS[type(spec)](spec)
 
 
-def inputs_of(spec: specs.OperatorSpec) -> tuple[str, ...]:
+def streams_read(spec: specs.OperatorSpec) -> tuple[str, ...]:
     """The streams that an operator reads, by port."""
-    match spec:
-        case specs.Union():
-            return spec.inputs
-        case specs.Join():
-            return (spec.left, spec.right)
-        case _:
-            return (spec.input,)
+    return tuple(stream for _, stream in inputs_of(spec))
 
 
-def outputs_of(name: str, spec: specs.OperatorSpec) -> tuple[str, ...]:
+def streams_made(name: str, spec: specs.OperatorSpec) -> tuple[str, ...]:
     """The streams that an operator makes: one of its own name, or one for each route of a split."""
     if isinstance(spec, specs.Split):
-        return tuple(f"{name}.{route}" for route in route_names(spec))
+        return tuple(f"{name}.{route}" for route in routes_of(spec))
     return (name,)

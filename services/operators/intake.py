@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.operators.batch import Batch, Value
-from services.operators.decode import decode
+from services.operators.decode import Decoder
 from services.operators.event_time import EventClock, TimeReader
 from services.operators.failure import Failure, without
 from services.operators.table import Table
@@ -27,8 +27,10 @@ class Arrivals:
 class SourceIntake:
     """The way in for one partition of one source. Its tables are drained and restored like an operator's."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, fields: frozenset[str] | None = None) -> None:
+        """`fields`: the only ones that the flow reads, if it does not need them all; late records keep all theirs."""
         self._source = source
+        self._decoder = Decoder(source.codec, fields=fields)
         self._reader = TimeReader(source.event_time, source.time_unit) if source.event_time is not None else None
         self._clock = EventClock(source)
         self.tables: dict[str, Table] = {"clock": self._clock.table}
@@ -41,7 +43,8 @@ class SourceIntake:
         offsets: Sequence[int],
     ) -> Arrivals:
         """Parallel columns of Kafka records, in partition order."""
-        values, errors = decode(self._source.codec, raws)
+        all_offsets = offsets
+        values, errors = self._decoder.decode(raws)
         failures = [Failure(self._source.name, offsets[i], error, raws[i]) for i, error in errors.items()]
         if errors:
             keys, timestamps_ms = without(keys, set(errors)), without(timestamps_ms, set(errors))
@@ -56,7 +59,13 @@ class SourceIntake:
                 values, keys = without(values, timeless), without(keys, timeless)
                 times, offsets = without(times, timeless), without(offsets, timeless)
         batch, late = self._clock.admit(values, keys, times, offsets)
+        if late.values:
+            late = late.with_values(self._whole(late.offsets, raws, all_offsets))
         return Arrivals(batch, late, failures)
+
+    def _whole(self, wanted: Sequence[int], raws: Sequence[bytes | None], offsets: Sequence[int]) -> list[Value]:
+        by_offset = dict(zip(offsets, raws, strict=True))
+        return [self._decoder.whole(raw) for offset in wanted if (raw := by_offset[offset]) is not None]
 
     def _timeless(self, value: Value, offset: int) -> Failure:
         assert self._reader is not None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from services.operators.batch import Batch, merge
-from services.operators.factory import inputs_of, make, outputs_of
+from services.operators.factory import make, streams_made, streams_read
 from services.operators.failure import Failure
 from services.operators.operator import Operator
 from services.operators.table import Table
@@ -56,8 +56,8 @@ class Program:
         self._operators = {
             name: make(name, spec, allow=allow, failures=self._failures) for name, spec in operators.items()
         }
-        reads = {name: tuple((feeds or {}).get(name, inputs_of(spec))) for name, spec in operators.items()}
-        makes = {name: outputs_of(name, spec) for name, spec in operators.items()}
+        reads = {name: tuple((feeds or {}).get(name, streams_read(spec))) for name, spec in operators.items()}
+        makes = {name: streams_made(name, spec) for name, spec in operators.items()}
         self._plans = {each: self._plan(each, reads, makes) for each in self.inputs}
         self.tables: dict[str, Table] = {
             f"{name}/{table_name}": table

@@ -10,6 +10,7 @@ from services.operators.batch import Batch
 from services.operators.operator import Operator
 from topics.expressions import compile_mask
 from topics.flow import specs
+from topics.flow.references import routes_of
 
 
 class Split(Operator):
@@ -18,7 +19,7 @@ class Split(Operator):
     def __init__(self, spec: specs.Split) -> None:
         self._masks = [compile_mask(where) for _, where in spec.routes]
         self._has_otherwise = spec.otherwise is not None
-        self.routes = route_names(spec)
+        self.routes = routes_of(spec)
 
     def process(self, batch: Batch, port: int) -> tuple[Batch, ...]:
         if not batch.values:
@@ -32,9 +33,3 @@ class Split(Operator):
         if self._has_otherwise:
             outputs.append(rest)
         return tuple(outputs)
-
-
-def route_names(spec: specs.Split) -> tuple[str, ...]:
-    """The outputs of a split in order, `otherwise` last."""
-    names = tuple(name for name, _ in spec.routes)
-    return names if spec.otherwise is None else (*names, spec.otherwise)

@@ -1,0 +1,85 @@
+"""Pruning: which fields of each source a flow reads, so that the others need not even be decoded.
+
+Decoding is most of the cost of a cheap flow, and building objects for fields that nobody looks at is half of that.
+Going backwards from the sinks, every operator tells which fields of its input it needs when its output needs these.
+None means all fields: of what a sink writes, a user's function reads, or a join passes on whole. Only top-level names
+count.
+"""
+
+from collections.abc import Iterable
+
+from services.operators.factory import streams_made, streams_read
+from topics.expressions import Expression
+from topics.flow import specs
+
+Fields = frozenset[str] | None
+
+# What top_k without a window of its own reads beside what it names.
+_WINDOW_FIELDS = ("window_start", "window_end")
+
+
+def fields_read(
+    sources: Iterable[specs.Source],
+    operators: Iterable[tuple[str, specs.OperatorSpec]],
+    sinks: Iterable[specs.Sink],
+) -> dict[str, Fields]:
+    """For each source the fields that the flow reads, None for all. The operators come in topological order."""
+    needed: dict[str, Fields] = {sink.input: None for sink in sinks}
+    for name, spec in reversed(list(operators)):
+        out: Fields = frozenset()
+        for stream in streams_made(name, spec):
+            out = _both(out, needed.get(stream, frozenset()))
+        for port, stream in enumerate(streams_read(spec)):
+            needed[stream] = _both(needed.get(stream, frozenset()), _needs(spec, port, out))
+    return {source.name: _both(needed.get(source.name, frozenset()), _own(source)) for source in sources}
+
+
+def _needs(spec: specs.OperatorSpec, port: int, out: Fields) -> Fields:  # noqa: PLR0911 - a table of operators
+    match spec:
+        case specs.Filter(where=where):
+            return _both(out, _expressions([where]))
+        case specs.Project(fields=fields):
+            return _expressions(expression for _, expression in fields)
+        case specs.Map(set=fields):
+            return _both(out, _expressions(expression for _, expression in fields))
+        case specs.FlatMap(each=each):
+            return _both(out, _expressions([each]))
+        case specs.Split(routes=routes):
+            return _both(out, _expressions(where for _, where in routes))
+        case specs.Union():
+            return out
+        case specs.Dedupe(by=by):
+            return _both(out, _tops(by))
+        case specs.Aggregate(by=by, emit=emit):
+            arguments = [aggregation.argument for aggregation in emit if aggregation.argument is not None]
+            return _both(_tops(by), _expressions(arguments))
+        case specs.Join():
+            return _join_needs(spec, port)
+        case specs.TopK(by=by, per=per):
+            return _both(out, _expressions([by]) | _tops((*per, *_WINDOW_FIELDS)))
+        case specs.Python():
+            return None
+
+
+def _join_needs(spec: specs.Join, port: int) -> Fields:
+    side = ("left", "right")[port]
+    paths = [path.split(".") for _, expression in spec.emit for path in expression.fields]
+    if not spec.emit or [side] in paths:
+        return None
+    return _tops(pair[port] for pair in spec.on) | {path[1] for path in paths if path[0] == side}
+
+
+def _own(source: specs.Source) -> frozenset[str]:
+    return _tops(field for field in (source.event_time, source.key) if field is not None)
+
+
+def _expressions(expressions: Iterable[Expression]) -> frozenset[str]:
+    return _tops(path for expression in expressions for path in expression.fields)
+
+
+def _tops(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(path.partition(".")[0] for path in paths)
+
+
+def _both(one: Fields, other: Fields) -> Fields:
+    return None if one is None or other is None else one | other
