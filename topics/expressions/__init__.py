@@ -1,8 +1,9 @@
 """Expressions: the small language of `where`, `set`, `fields` and `emit` in a flow.
 
-`parse` turns text into a checked `Expression` (or an `ExpressionError` with every problem and its column); the `compile_*` functions turn
-expressions into Python functions over batches of records. The way through: tokens, parser (tree), checker (kinds), canonical; then emitter
-with its fast and safe form, fallback, compiled. What the language means is told in docs/decisions/0060 and 0061.
+`parse` turns text into a checked `Expression` (or an `ExpressionError` with every problem and its column); the
+`compile_*` functions turn expressions into Python functions over batches of records. The way through: tokens, parser
+(tree), checker (kinds), canonical; then emitter with its fast and safe form, fallback, compiled. What the language
+means is told in docs/decisions/0060 and 0061.
 """
 
 from topics.expressions.compiled import (

@@ -1,4 +1,7 @@
-"""From the tree back to text: one spelling for each tree, which parses to the same tree again. Identities are built on it."""
+"""From the tree back to text: one spelling for each tree, and it parses to the same tree again.
+
+Operators' identities are built on it.
+"""
 
 import re
 
@@ -17,7 +20,6 @@ from topics.expressions.tree import (
     Negative,
     Not,
     Tree,
-    path_of,
 )
 
 _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _SIGNED, _POSTFIX = range(8)
@@ -30,26 +32,13 @@ def canonical(tree: Tree) -> str:
     return _spelled(tree, _OR)
 
 
-def spelled_path(path: tuple[str, ...]) -> str:
-    """A field path as it is written in an expression: `a.b`, with backticks around odd names."""
-    return ".".join((_name(path[0]), *(_member(name) for name in path[1:])))
-
-
-def read_paths(tree: Tree) -> frozenset[str]:
-    """The dotted paths of all fields that the tree reads, each as far as it is plain: `tags[0].name` reads `tags`."""
-    path = path_of(tree)
-    if path is not None:
-        return frozenset({spelled_path(path)})
-    return frozenset().union(*(read_paths(child) for child in tree.children))
-
-
 def _spelled(tree: Tree, place: int) -> str:
     level, text = _levelled(tree)
     return f"({text})" if level < place else text
 
 
-def _levelled(tree: Tree) -> tuple[int, str]:
-    """How tightly the tree's outermost sign binds, and its text. One case for each kind of part."""
+def _levelled(tree: Tree) -> tuple[int, str]:  # noqa: PLR0911, PLR0912 - one case for each kind of part
+    """How tightly the tree's outermost sign binds, and its text."""
     match tree:
         case Literal(value=value):
             return _literal(value)
@@ -89,7 +78,7 @@ def _listed(items: tuple[Tree, ...]) -> str:
     return ", ".join(map(canonical, items))
 
 
-def _literal(value: None | bool | int | float | str) -> tuple[int, str]:
+def _literal(value: bool | int | float | str | None) -> tuple[int, str]:
     match value:
         case None:
             return _POSTFIX, "null"

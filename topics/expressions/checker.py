@@ -1,7 +1,9 @@
-"""Finds what is certain to go wrong: unknown functions and fields, wrong numbers of arguments, operands of a kind that can only give null.
+"""Finds what is certain to go wrong: unknown functions and fields, wrong numbers of arguments, operands of a kind
+that can only give null.
 
-It reports what is certain for every record that obeys the schema, and stays silent about what merely might happen: that becomes null at
-run time. The kinds it infers (without a schema, because records need not obey it) also tell the compiler where a guard can be left out.
+It reports what is certain for every record that obeys the schema, and stays silent about what merely might happen:
+that becomes null at run time. The kinds it infers (without a schema, because records need not obey it) also tell the
+compiler where a guard can be left out.
 """
 
 from topics.expressions.errors import Problem, did_you_mean, nearest_word
@@ -70,7 +72,7 @@ class Checker:
             self.problems.append(Problem(message, tree.column, shown(accepted), shown(found)))
         return found
 
-    def _infer(self, tree: Tree) -> Kinds:  # one case for each kind of part
+    def _infer(self, tree: Tree) -> Kinds:  # noqa: PLR0911, PLR0912 - one case for each kind of part
         match tree:
             case Literal(value=value):
                 return kinds_of_value(value)

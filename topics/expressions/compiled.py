@@ -1,4 +1,5 @@
-"""From expressions to Python functions over a batch of records: one comprehension for the whole batch, no call for a record.
+"""From expressions to Python functions over a batch of records: one comprehension for the whole batch, no call for a
+record.
 
 The functions are pure: same records in, same list out, whatever came before. They never raise on JSON-like records.
 """
@@ -34,7 +35,7 @@ def compile_object(fields: NamedExpressions) -> Callable[[Sequence[Record]], lis
 
 
 def compile_update(fields: NamedExpressions, drop: Sequence[str] = ()) -> Callable[[Sequence[Record]], list[Record]]:
-    """For each record a new one with these fields added or replaced, and the fields in `drop` left out unless they are set."""
+    """For each record a new one with these fields added or replaced, and those in `drop` left out unless set."""
     updated = _batch_function(lambda emitter: _object(emitter, fields, based_on_record=True))
     unwanted = sorted(set(drop) - {name for name, _ in fields})
     if not unwanted:

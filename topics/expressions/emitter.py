@@ -1,8 +1,9 @@
 """From the tree to Python's own syntax tree: what the fast and the safe form have in common.
 
-User text reaches the result only as constants; every name in it comes from `NAMESPACE`. Conditions are emitted for what they are needed
-for: `truth` is true exactly where the value is true, so null and false need not be told apart, and `and`, `or` and `if` keep Python's own
-short circuits. This is right because in three-valued logic `false and x` is false and `true or x` is true, whatever x is.
+User text reaches the result only as constants; every name in it comes from `NAMESPACE`. Conditions are emitted for
+what they are needed for: `truth` is true exactly where the value is true, so null and false need not be told apart,
+and `and`, `or` and `if` keep Python's own short circuits. This is right because in three-valued logic `false and x`
+is false and `true or x` is true, whatever x is.
 """
 
 import ast
@@ -67,7 +68,7 @@ class Emitter(ABC):
     def kinds(self, tree: Tree) -> Kinds:
         return self._checker.kinds(tree)
 
-    def value(self, tree: Tree) -> ast.expr:
+    def value(self, tree: Tree) -> ast.expr:  # noqa: PLR0911 - one case for each kind of part
         """The value of `tree`."""
         match tree:
             case Literal(value=value):

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault. `column` is the 0-based offset in the text; `nearest` is a valid word close to the one that was found."""
+    """One fault. `column` is the 0-based offset in the text; `nearest` is a valid word close to the one found."""
 
     message: str
     column: int

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Final, get_args
 from typing import Literal as OneOf
 
-from topics.expressions.canonical import canonical, read_paths
+from topics.expressions.canonical import canonical
 from topics.expressions.checker import Checker
 from topics.expressions.errors import ExpressionError, Problem, did_you_mean, nearest_word
 from topics.expressions.kinds import ANY, NUMBER, FieldType, Kinds, Schema, field_type, kinds_of_type
 from topics.expressions.parser import parse_tree
-from topics.expressions.tree import Call, Tree, path_of
+from topics.expressions.tree import Call, Tree, path_of, paths_read
 
 AggregateFunction = OneOf["count", "sum", "mean", "min", "max", "first", "last", "stddev", "distinct"]
 AGGREGATE_FUNCTIONS: Final[tuple[AggregateFunction, ...]] = get_args(AggregateFunction)
@@ -23,9 +23,14 @@ class Expression:
     """Canonical: one spelling for each tree, part of an operator's identity."""
     tree: Tree = field(compare=False, repr=False)
     fields: frozenset[str] = field(compare=False, repr=False)
-    """The dotted paths of the fields that it reads."""
+    """The dotted paths of the fields that it reads. For the names of whole top-level fields see `roots`."""
     type: FieldType = field(compare=False)
     """The narrowest type known for its value; any value may also be null."""
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """The record's own fields that it reads, by their exact names (which may hold dots)."""
+        return frozenset(path[0] for path in paths_read(self.tree))
 
     @property
     def path(self) -> tuple[str, ...] | None:
@@ -34,7 +39,7 @@ class Expression:
 
 
 def parse(text: str, *, schema: Schema | None = None, want: FieldType = "any") -> Expression:
-    """The expression that `text` says. With a `schema`, fields and types are checked against it; with `want`, the result too."""
+    """The expression that `text` says. With a `schema`, fields and types are checked; with `want`, the result too."""
     return _checked(text, parse_tree(text), schema, kinds_of_type(want))
 
 
@@ -70,4 +75,5 @@ def _checked(text: str, tree: Tree, schema: Schema | None, accepted: Kinds, *, p
     kinds = checker.need(tree, accepted, place)
     if checker.problems:
         raise ExpressionError(text, checker.problems)
-    return Expression(text=canonical(tree), tree=tree, fields=read_paths(tree), type=field_type(kinds))
+    fields = frozenset(".".join(path) for path in paths_read(tree))
+    return Expression(text=canonical(tree), tree=tree, fields=fields, type=field_type(kinds))

@@ -15,8 +15,9 @@ _MAX_PATIENCE = 256
 def with_fallback(fast: BatchFunction, safe: BatchFunction) -> BatchFunction:
     """The fast form, with the safe one for a batch in which the fast one raises.
 
-    Both give the same result where the fast one does not raise, so which one ran can't be seen in a result. After a failure the safe form
-    keeps the next batches too, twice as many after each further failure, so that a stream which always lacks a field hardly pays for both.
+    Both give the same result where the fast one does not raise, so which one ran can't be seen in a result. After a
+    failure the safe form keeps the next batches too, twice as many after each further failure, so that a stream which
+    always lacks a field hardly pays for both.
     """
     patience = 1
     waiting = 0

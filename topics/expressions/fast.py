@@ -1,4 +1,6 @@
-"""The fast form: bare Python operators on `record['field']`. It raises where the safe form would give null, and never differs otherwise."""
+"""The fast form: bare Python operators on `record['field']`. It raises where the safe form would give null, and never
+differs otherwise.
+"""
 
 import ast
 
@@ -42,7 +44,7 @@ COMPARISONS: dict[str, type[ast.cmpop]] = {
 class FastEmitter(Emitter):
     """Emits the fast form."""
 
-    def operation(self, tree: Tree) -> ast.expr:
+    def operation(self, tree: Tree) -> ast.expr:  # noqa: PLR0911 - one case for each kind of part
         match tree:
             case Field(name=name):
                 return ast.Subscript(name_of(RECORD), ast.Constant(name), ast.Load())
@@ -94,10 +96,12 @@ class FastEmitter(Emitter):
         return self.value(tree) if self.surely_bool(tree) else call_of("boolean", self.value(tree))
 
     def _arithmetic(self, tree: Arithmetic) -> ast.expr:
-        """Bare arithmetic, with a unary plus before what could be a text or list that Python would join, repeat or format."""
+        """Bare arithmetic, with a unary plus before what could be a text or list that Python would join, repeat or
+        format.
+        """
         left, right = self.value(tree.left), self.value(tree.right)
         left_sure, right_sure = self.kinds(tree.left) <= NUMBER, self.kinds(tree.right) <= NUMBER
-        # A number on the other side is guard enough for +; for * it must be a float, for an integer repeats; % formats its left side.
+        # For + a number on the other side is guard enough; for * it must be a float, as an integer repeats.
         if tree.op == "%" and not left_sure:
             left = _number(left)
         if tree.op == "+" and not (left_sure or right_sure):

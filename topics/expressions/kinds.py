@@ -1,7 +1,8 @@
 """What kinds of values a part of an expression can have, as far as the text and the schema tell.
 
-A set of kinds is what could come out; every operation may also give null at run time, which is left unsaid except where null is all that
-is known. A fault is certain when the set that arrives and the set that is accepted have nothing in common.
+A set of kinds is what could come out; every operation may also give null at run time, which is left unsaid except
+where null is all that is known. A fault is certain when the set that arrives and the set that is accepted have
+nothing in common.
 """
 
 from collections.abc import Mapping

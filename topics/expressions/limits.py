@@ -19,4 +19,6 @@ MAX_PARTS = 1_000
 """Parts that `split` cuts; the last one keeps the rest."""
 
 INT_MAX = 2**63 - 1
-"""The largest integer that leaves an expression as an integer, and the largest literal (its negative is the smallest)."""
+"""The largest integer that leaves an expression as an integer, and the largest literal (its negative is the
+smallest).
+"""

@@ -1,7 +1,9 @@
-"""The operations of the language on values of any kind. Where Python would raise, the result is null; none of these ever raises.
+"""The operations of the language on values of any kind. Where Python would raise, the result is null; none of these
+ever raises.
 
-Each does what the fast form of the compiled code does with bare operators, so the two can't differ where the bare operator works. The unary
-plus is the guard that makes it so: it passes numbers and refuses text and lists, which `+`, `*` and `%` would join, repeat or format.
+Each does what the fast form of the compiled code does with bare operators, so the two can't differ where the bare
+operator works. The unary plus is the guard that makes it so: it passes numbers and refuses text and lists, which `+`,
+`*` and `%` would join, repeat or format.
 """
 
 from collections.abc import Callable
@@ -143,7 +145,7 @@ def disjunction(*operands: Any) -> bool | None:
 
 
 def narrowed(value: Any) -> Any:
-    """The value as it leaves an expression: an integer outside 64 bits becomes a float, or null if it is too large for one."""
+    """The value as it leaves an expression: an integer outside 64 bits is a float, or null if too large for one."""
     if isinstance(value, int) and not -INT_MAX <= value <= INT_MAX:
         try:
             return float(value)
@@ -153,7 +155,7 @@ def narrowed(value: Any) -> Any:
 
 
 def boolean(value: Any) -> bool:
-    """For the fast form: the value itself if it is true or false. The one operation here that raises, to ask for the safe form."""
+    """For the fast form: true or false itself. The one operation that raises, to ask for the safe form."""
     if isinstance(value, bool):
         return value
     raise TypeError(value)

@@ -1,7 +1,8 @@
 """From tokens to the tree, by precedence climbing.
 
-From loosest to tightest: `or`, `and`, `not`, comparisons with `in` and `is null`, `+ -`, `* / // %`, unary `-`, then calls, `.name` and
-`[index]`. Comparisons may be chained. The limits on depth and size hold while the tree grows, so no text can make it large first.
+From loosest to tightest: `or`, `and`, `not`, comparisons with `in` and `is null`, `+ -`, `* / // %`, unary `-`, then
+calls, `.name` and `[index]`. Comparisons may be chained. The limits on depth and size hold while the tree grows, so
+no text can make it large first.
 """
 
 from topics.expressions.errors import ExpressionError, Problem, did_you_mean, nearest_word
@@ -37,7 +38,7 @@ def parse_tree(text: str) -> Tree:
 
 
 class _Parser:
-    """Reads the tokens of one text from left to right. `_extents` holds (size, depth) of each part made so far, by its id."""
+    """Reads the tokens of one text from left to right. `_extents`: (size, depth) of each part so far, by its id."""
 
     def __init__(self, text: str) -> None:
         self._text = text

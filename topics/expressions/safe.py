@@ -41,7 +41,7 @@ _OPERATIONS = {
 class SafeEmitter(Emitter):
     """Emits the safe form."""
 
-    def operation(self, tree: Tree) -> ast.expr:
+    def operation(self, tree: Tree) -> ast.expr:  # noqa: PLR0911 - one case for each kind of part
         match tree:
             case Field(name=name):
                 return field_or_null(name)

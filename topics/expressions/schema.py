@@ -1,7 +1,7 @@
 """The fields that records are said to have, ready for look-up by path.
 
-Types are given by dotted name. A schema is closed: a field that it doesn't name is a mistake. Inside a field of type object anything goes,
-unless the schema names some of its members as well (`left.id: string`); then these are all.
+Types are given by dotted name. A schema is closed: a field that it doesn't name is a mistake. Inside a field of type
+object anything goes, unless the schema names some of its members as well (`left.id: string`); then these are all.
 """
 
 from collections import defaultdict

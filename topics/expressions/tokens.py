@@ -1,4 +1,6 @@
-"""From text to tokens. A token carries its value (numbers and texts decoded, durations in milliseconds) and its column."""
+"""From text to tokens. A token carries its value (numbers and texts decoded, durations in milliseconds) and its
+column.
+"""
 
 import re
 from dataclasses import dataclass

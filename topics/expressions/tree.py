@@ -1,7 +1,7 @@
 """The tree of an expression: twelve kinds of parts. What is not among them can't be expressed, compiled or run.
 
-A part knows where it stood in the text (`column`), which is no part of its value. Sugar is gone at this point: `a < b < c` is
-`a < b and b < c`, `x not in y` is `not (x in y)`, `a.b` is `a['b']`, and a duration is its milliseconds.
+A part knows where it stood in the text (`column`), which is no part of its value. Sugar is gone at this point: `a < b
+< c` is `a < b and b < c`, `x not in y` is `not (x in y)`, `a.b` is `a['b']`, and a duration is its milliseconds.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Part:
 class Literal(Part):
     """A constant: null, a truth value, a number or a text."""
 
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +175,9 @@ def path_of(tree: Tree) -> tuple[str, ...] | None:
             above = path_of(base)
             return None if above is None else (*above, name)
     return None
+
+
+def paths_read(tree: Tree) -> frozenset[tuple[str, ...]]:
+    """The paths of all fields that the tree reads, each as far as it is plain: `tags[0].name` reads `tags`."""
+    path = path_of(tree)
+    return frozenset({path}) if path else frozenset().union(*map(paths_read, tree.children))

@@ -1,4 +1,6 @@
-"""Conversions. Text is read strictly: decimal digits, optional sign, surrounding spaces; no `1_000`, no `nan`, no foreign digits."""
+"""Conversions. Text is read strictly: decimal digits, optional sign, surrounding spaces; no `1_000`, no `nan`, no
+foreign digits.
+"""
 
 import re
 from typing import Any

@@ -1,7 +1,8 @@
 """What a function of the language is: its signature for the checker and the plain Python callable behind it.
 
-The callable takes values that were never checked. It returns a value that is never null, or raises one of `FAULTS`; the compiled forms make
-null of that. It must be total otherwise: bounded time, bounded result, no state, no clock, no locale.
+The callable takes values that were never checked. It returns a value that is never null, or raises one of `FAULTS`;
+the compiled forms make null of that. It must be total otherwise: bounded time, bounded result, no state, no clock, no
+locale.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,15 +12,18 @@ from typing import Any
 from topics.expressions.kinds import Kinds
 
 FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
-"""What Python raises where the language says null: a wrong type, a missing field, division by zero, a number out of range."""
+"""What Python raises where the language says null: a wrong type, a missing field, division by zero, a number out of
+range.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function. The last `optional` parameters may be left out; with `repeats` the last one may come again and again.
+    """One function. The last `optional` parameters may be left out; with `repeats` the last one may come again and
+    again.
 
-    `returns` None means: one of its arguments. `literals` checks constant arguments (by position) while parsing: it raises ValueError
-    with what was expected.
+    `returns` None means: one of its arguments. `literals` checks constant arguments (by position) while parsing: it
+    raises ValueError with what was expected.
     """
 
     name: str

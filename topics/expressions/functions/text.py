@@ -1,4 +1,6 @@
-"""Functions on text. Positions count from 0, as in `tags[0]`. There are no regular expressions: they can be made to run for ever."""
+"""Functions on text. Positions count from 0, as in `tags[0]`. There are no regular expressions: they can be made to
+run for ever.
+"""
 
 from topics.expressions.functions.convert import to_string
 from topics.expressions.functions.signature import Function
