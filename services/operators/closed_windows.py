@@ -1,0 +1,126 @@
+"""Groups in tumbling and hopping windows that give their rows when a window closes.
+
+A record changes the states of its group in one pane (`windows`). A window that closes is put together from its panes
+(`rolling`); a tumbling window is one pane. What a batch does to a group is collected first, column by column, and
+merged once, so a batch costs little more for each record than counting its groups.
+"""
+
+from bisect import bisect_left, insort
+from itertools import repeat
+
+from services.operators.batch import Batch, Value
+from services.operators.fold import Fold, Group, GroupReader, GroupStates
+from services.operators.horizon import Horizon
+from services.operators.operator import Operator
+from services.operators.rolling import Pane, Rolling
+from services.operators.rows import group_key
+from services.operators.table import Table, encode_key
+from services.operators.windows import Windows
+
+
+class ClosedWindows(Operator):
+    """Table `panes`: (pane start, group) -> states.
+
+    Derived: `_panes`, the same lists of states by pane and group; `_starts`, the sorted pane starts; `_rolling`, the
+    merged states of the window that closed last. `marks_rows`: whether rows get `window_start` and `window_end`.
+    """
+
+    def __init__(self, groups_of: GroupReader, windows: Windows, fold: Fold, *, marks_rows: bool = True) -> None:
+        self._groups_of = groups_of
+        self._windows = windows
+        self._has_gaps = windows.hop_ms > windows.size_ms
+        self._fold = fold
+        self._marks_rows = marks_rows
+        self._horizon = Horizon()
+        self._states = Table()
+        self.tables = {"panes": self._states, "watermark": self._horizon.table}
+        self.restored()
+
+    def restored(self) -> None:
+        self._panes: dict[int, Pane] = {}
+        for (start, group), states in self._states.data.items():
+            self._panes.setdefault(start, {})[group] = states
+        self._starts = sorted(self._panes)
+        self._rolling = Rolling(self._fold)
+
+    def process(self, batch: Batch, port: int) -> Batch:
+        current = self._horizon.admit(batch)
+        if self._has_gaps:
+            current = current.select([self._windows.covers(time) for time in current.times])
+        if current.values:
+            self._add(current)
+        before_ms = self._horizon.watermark_ms
+        watermark_ms = self._horizon.advance(port, batch.watermark_ms)
+        return self._close(before_ms, watermark_ms) if watermark_ms > before_ms else Batch.empty(watermark_ms)
+
+    def _add(self, batch: Batch) -> None:
+        fold, data = self._fold, self._states.data
+        groups = self._groups_of(batch.values)
+        starts = self._windows.pane_starts(batch.times)
+        if isinstance(starts, int):
+            touched, partials = fold.collect(groups, batch.values, batch.times)
+            pane = self._pane(starts)
+            for group in touched:
+                if group not in pane:
+                    pane[group] = data[starts, group] = fold.zeros()
+            fold.absorb(partials, pane)
+            self._states.changed.update(zip(repeat(starts), touched))
+        else:
+            touched, partials = fold.collect(list(zip(starts, groups, strict=True)), batch.values, batch.times)
+            for key in touched:
+                if key not in data:
+                    start, group = key
+                    self._pane(start)[group] = data[key] = fold.zeros()
+            fold.absorb(partials, data)
+            self._states.changed.update(touched)
+
+    def _pane(self, start: int) -> Pane:
+        pane = self._panes.get(start)
+        if pane is None:
+            pane = self._panes[start] = {}
+            insort(self._starts, start)
+        return pane
+
+    def _close(self, before_ms: int, watermark_ms: int) -> Batch:
+        values: list[Value] = []
+        keys: list[bytes | None] = []
+        times: list[int] = []
+        for start in self._windows.closing(self._starts, before_ms, watermark_ms):
+            end = start + self._windows.size_ms
+            merged = self._merged(start, end)
+            for group in sorted(merged, key=encode_key):
+                rows = self._rows(group, merged[group], start, end)
+                values += rows
+                keys += [group_key(group)] * len(rows)
+            times += [end - 1] * (len(values) - len(times))
+        self._forget(watermark_ms)
+        return Batch.derived(values, keys, times, watermark_ms)
+
+    def _merged(self, start: int, end: int) -> Pane:
+        if self._windows.pane_ms == self._windows.size_ms:
+            return self._panes[start]
+        starts = self._starts
+        return self._rolling.move_to(starts[bisect_left(starts, start) : bisect_left(starts, end)], self._panes)
+
+    def _rows(self, group: Group, states: GroupStates, start: int, end: int) -> list[Value]:
+        rows = self._fold.rows(group, states)
+        if self._marks_rows:
+            for row in rows:
+                row["window_start"] = start
+                row["window_end"] = end
+        return rows
+
+    def _forget(self, watermark_ms: int) -> None:
+        """Remove the panes that no open window needs."""
+        gone = 0
+        for start in self._starts:
+            if self._windows.last_end(start) > watermark_ms:
+                break
+            keys = list(zip(repeat(start), self._panes.pop(start)))
+            for key in keys:
+                del self._states.data[key]
+            self._states.changed.update(keys)
+            gone += 1
+        del self._starts[:gone]
+        if not self._starts:
+            self._rolling.clear()

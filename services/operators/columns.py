@@ -1,0 +1,45 @@
+"""The columns that an accumulator collects: for each record its group, the value of the argument, its event time.
+
+What several accumulators of one argument need (its numbers, its values that are not null) is picked out once.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+from math import isfinite
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Parallel columns of one batch for one argument; without an argument the values are null."""
+
+    groups: list[Any]
+    values: list[Any]
+    times: list[int]
+
+    @cached_property
+    def present(self) -> "Columns":
+        """The records whose value is not null."""
+        return self._where([value is not None for value in self.values]) if None in self.values else self
+
+    @cached_property
+    def numeric(self) -> "Columns":
+        """The records whose value is an integer or a finite float."""
+        if self.are_integers:
+            return self
+        return self._where(
+            [(kind := type(value)) is int or (kind is float and isfinite(value)) for value in self.values]
+        )
+
+    @cached_property
+    def are_integers(self) -> bool:
+        """Whether all values are integers, as most sums' are."""
+        return set(map(type, self.values)) <= {int}
+
+    def _where(self, mask: list[bool]) -> "Columns":
+        if all(mask):
+            return self
+        return Columns(
+            list(compress(self.groups, mask)), list(compress(self.values, mask)), list(compress(self.times, mask))
+        )

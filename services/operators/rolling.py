@@ -1,0 +1,69 @@
+"""Rolling: the merged panes of one window after another, each made from the one before it.
+
+Neighbouring hopping windows share most of their panes. What a window loses is subtracted, where all accumulators can
+do that (their sums are exact, so nothing is left behind); otherwise (min, max, first, last) the groups of the lost
+panes are merged anew from the panes that stay. What it gains is then merged in. A group leaves with its last pane.
+
+All of it is derived: after a restart the first window is merged from all of its panes.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from services.operators.fold import Fold, Group, GroupStates
+
+Pane = dict[Group, GroupStates]
+
+
+class Rolling:
+    """The states of one window by group. Panes of a closed window never change, so they can be taken out again."""
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the window."""
+        self._panes: dict[int, Pane] = {}
+        self._merged: Pane = {}
+        self._pane_counts: Counter[Group] = Counter()
+
+    def move_to(self, starts: Sequence[int], panes: dict[int, Pane]) -> Pane:
+        """The merged states of the window that has the panes that start at `starts`; windows come in order."""
+        lost = [start for start in self._panes if start < starts[0]]
+        if len(lost) == len(self._panes):
+            self.clear()
+        else:
+            self._lose(lost)
+        for start in starts:
+            if start not in self._panes:
+                self._gain(start, panes[start])
+        return self._merged
+
+    def _gain(self, start: int, pane: Pane) -> None:
+        merged, fold = self._merged, self._fold
+        self._panes[start] = pane
+        self._pane_counts.update(pane.keys())
+        for group, states in pane.items():
+            if group not in merged:
+                merged[group] = fold.zeros()
+            fold.merge(merged[group], states)
+
+    def _lose(self, starts: Sequence[int]) -> None:
+        merged, fold, counts = self._merged, self._fold, self._pane_counts
+        for start in starts:
+            for group, states in self._panes.pop(start).items():
+                counts[group] -= 1
+                if not counts[group]:
+                    del counts[group], merged[group]
+                elif fold.can_subtract:
+                    fold.subtract(merged[group], states)
+                else:
+                    merged[group] = self._merged_anew(group)
+
+    def _merged_anew(self, group: Group) -> GroupStates:
+        anew = self._fold.zeros()
+        for pane in self._panes.values():
+            if group in pane:
+                self._fold.merge(anew, pane[group])
+        return anew

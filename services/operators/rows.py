@@ -1,0 +1,36 @@
+"""Rows: what a grouping operator gives out for a group: the fields that it is grouped by, and the record key.
+
+A dotted field comes out as it came in, nested, so that the same name reads it again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from services.operators.batch import Value
+from services.operators.keys import group_values, key_bytes
+
+
+class Rows:
+    """From group keys (`keys.group_reader`) back to fields."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = [path.split(".") for path in paths]
+        self._names = list(paths) if all(len(path) == 1 for path in self._paths) else None
+
+    def fields(self, group: Any) -> Value:
+        """The fields that a group stands for, as a new object."""
+        values = group_values(group)
+        if self._names is not None:
+            return dict(zip(self._names, values, strict=True))
+        row: Value = {}
+        for path, value in zip(self._paths, values, strict=True):
+            inner = row
+            for name in path[:-1]:
+                inner = inner.setdefault(name, {})
+            inner[path[-1]] = value
+        return row
+
+
+def group_key(group: Any) -> bytes:
+    """The Kafka key of a group's rows."""
+    return key_bytes(group_values(group))

@@ -1,0 +1,128 @@
+"""Summary: the `emit` of an aggregate, as the accumulators it needs and the results they give.
+
+    count()      how many records             count(x)     how many where x is not null
+    sum(x)       0 where there is nothing     mean(x)      null where there is nothing
+    min, max     null where there is nothing  first, last  by event time; null where there is nothing
+    stddev(x)    of a sample (n - 1); null for fewer than two numbers
+    distinct(x)  how many different values, exactly; remembers each of them
+
+A group's state is a list with one slot for each different accumulator: mean(x) and stddev(x) share one sum of x.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
+from typing import Any
+
+from services.operators import accumulators as acc
+from services.operators import exact
+from services.operators.accumulators import State
+from services.operators.batch import Value
+from services.operators.columns import Columns
+from services.operators.fold import Fold, Group, GroupStates, Partials
+from services.operators.rows import Rows
+from topics.expressions import Expression, compile_column
+from topics.flow.specs import Aggregation
+
+
+def _itself(state: State) -> Any:
+    return state
+
+
+def _mean(count: int, total: exact.Sum) -> float | None:
+    return exact.divide(total, count) if count else None
+
+
+def _stddev(count: int, total: exact.Sum, squares: exact.Squares) -> float | None:
+    if count < 2:
+        return None
+    variance = (exact.squares_fraction(squares) - exact.fraction(total) ** 2 / count) / (count - 1)
+    try:
+        return sqrt(variance)
+    except OverflowError:
+        return None
+
+
+def _argument(state: State) -> Any:
+    return None if state is None else state[1]
+
+
+_PLANS: dict[str, tuple[tuple[type[acc.Accumulator], ...], Callable[..., Any]]] = {
+    "count()": ((acc.Records,), _itself),
+    "count": ((acc.Present,), _itself),
+    "sum": ((acc.Total,), exact.number),
+    "mean": ((acc.Numbers, acc.Total), _mean),
+    "min": ((acc.Least,), _itself),
+    "max": ((acc.Greatest,), _itself),
+    "first": ((acc.Earliest,), _argument),
+    "last": ((acc.Latest,), _argument),
+    "stddev": ((acc.Numbers, acc.Total, acc.SquaresTotal), _stddev),
+    "distinct": ((acc.Different,), len),
+}
+
+
+class Summary(Fold):
+    """One row for each group: the `by` fields and the fields that `emit` names."""
+
+    def __init__(self, by: Sequence[str], emit: Sequence[Aggregation]) -> None:
+        self._by = Rows(by)
+        slots: dict[tuple[type[acc.Accumulator], str | None], int] = {}
+        self._accumulators: list[acc.Accumulator] = []
+        self._arguments: list[Expression | None] = []
+        self._results: list[tuple[str, Callable[..., Any], tuple[int, ...]]] = []
+        for aggregation in emit:
+            argument = aggregation.argument
+            kinds, result = _PLANS["count()" if argument is None else aggregation.function]
+            text = None if argument is None else argument.text
+            for kind in kinds:
+                if (kind, text) not in slots:
+                    slots[kind, text] = len(slots)
+                    self._accumulators.append(kind())
+                    self._arguments.append(argument)
+            self._results.append((aggregation.name, result, tuple(slots[kind, text] for kind in kinds)))
+        self._records_slot = slots.get((acc.Records, None))
+        self._zeros = [accumulator.zero for accumulator in self._accumulators]
+        self._readers = {each.text: compile_column(each) for each in self._arguments if each is not None}
+        self.can_subtract = all(accumulator.subtract is not None for accumulator in self._accumulators)
+
+    def zeros(self) -> GroupStates:
+        return self._zeros.copy()
+
+    def collect(self, groups: list[Group], values: list[Value], times: list[int]) -> tuple[Iterable[Group], Partials]:
+        by_argument = {text: Columns(groups, read(values), times) for text, read in self._readers.items()}
+        bare = Columns(groups, values, times)
+        partials = [
+            accumulator.collect(bare if argument is None else by_argument[argument.text])
+            for accumulator, argument in zip(self._accumulators, self._arguments, strict=True)
+        ]
+        touched = dict.fromkeys(groups) if self._records_slot is None else partials[self._records_slot]
+        return touched, partials
+
+    def absorb(self, partials: Partials, targets: dict[Group, GroupStates]) -> None:
+        for slot, (accumulator, partial) in enumerate(zip(self._accumulators, partials, strict=True)):
+            accumulator.absorb(partial, targets, slot)
+
+    def arguments(self, values: list[Value]) -> list[tuple[Any, ...]]:
+        columns = {text: read(values) for text, read in self._readers.items()}
+        return list(zip(*[values if each is None else columns[each.text] for each in self._arguments], strict=True))
+
+    def add(self, states: GroupStates, arguments: tuple[Any, ...], time_ms: int) -> bool:
+        for slot, (accumulator, argument) in enumerate(zip(self._accumulators, arguments, strict=True)):
+            state = accumulator.lift(argument, time_ms)
+            if state is not None:
+                states[slot] = accumulator.merge(states[slot], state)
+        return True
+
+    def merge(self, left: GroupStates, right: GroupStates) -> None:
+        for slot, accumulator in enumerate(self._accumulators):
+            left[slot] = accumulator.merge(left[slot], right[slot])
+
+    def subtract(self, left: GroupStates, right: GroupStates) -> None:
+        for slot, accumulator in enumerate(self._accumulators):
+            assert accumulator.subtract is not None, accumulator
+            left[slot] = accumulator.subtract(left[slot], right[slot])
+
+    def rows(self, group: Group, states: GroupStates) -> list[Value]:
+        row = self._by.fields(group)
+        for name, result, slots in self._results:
+            row[name] = result(*[states[slot] for slot in slots])
+        return [row]
