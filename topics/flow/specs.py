@@ -13,6 +13,10 @@ from topics.expressions import Expression
 FieldType = Literal["int", "float", "string", "bool", "time", "list", "object", "any"]
 Codec = Literal["json", "msgpack"]
 TimeUnit = Literal["ns", "us", "ms", "s", "iso"]
+WindowEmit = Literal["close", "change"]
+JoinKind = Literal["inner", "left", "outer"]
+Order = Literal["desc", "asc"]
+Delivery = Literal["at_least_once", "exactly_once"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Window:
     size_ms: int | None = None
     hop_ms: int | None = None
     gap_ms: int | None = None
-    emit: Literal["close", "change"] = "close"
+    emit: WindowEmit = "close"
 
     def __post_init__(self) -> None:
         assert (self.size_ms is None) != (self.gap_ms is None), self
@@ -160,7 +164,7 @@ class Join:
     right: str
     on: tuple[tuple[str, str], ...]
     within_ms: int
-    kind: Literal["inner", "left", "outer"] = "inner"
+    kind: JoinKind = "inner"
     emit: tuple[tuple[str, Expression], ...] = ()
 
 
@@ -175,7 +179,7 @@ class TopK:
     k: int
     by: Expression
     per: tuple[str, ...] = ()
-    order: Literal["desc", "asc"] = "desc"
+    order: Order = "desc"
     window: Window | None = None
 
 
@@ -192,3 +196,15 @@ class Python:
 
 
 OperatorSpec = Filter | Project | Map | FlatMap | Split | Union | Dedupe | Aggregate | Join | TopK | Python
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSpec:
+    """A whole flow as its user wrote it, in the order of the file. Operators carry their names beside them."""
+
+    name: str
+    sources: tuple[Source, ...]
+    operators: tuple[tuple[str, OperatorSpec], ...]
+    sinks: tuple[Sink, ...]
+    qos: Qos = field(default_factory=Qos)
+    delivery: Delivery = "at_least_once"

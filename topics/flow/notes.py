@@ -1,0 +1,38 @@
+"""Remarks on a compiled flow for its author: what the compiler added, and what may not be meant so."""
+
+from collections.abc import Sequence
+
+from topics.flow.graph import Edge, Operator
+
+
+def notes_on(operators: Sequence[Operator], edges: Sequence[Edge]) -> tuple[str, ...]:
+    notes = [_edge_note(edge) for edge in edges if edge.kind in ("rekey", "handover")]
+    notes += [
+        f"{operator.name}: added, it reads {edge.upstream} for what follows directly"
+        for operator in operators
+        if operator.inserted
+        for edge in edges
+        if edge.target == operator.name
+    ]
+    read = {edge.stream for edge in edges}
+    for operator in operators:
+        for route, _ in operator.outputs:
+            if route is not None and f"{operator.name}.{route}" not in read:
+                notes.append(f"{operator.name}.{route}: nothing reads this route, its records are dropped")
+    first: dict[str, str] = {}
+    for operator in operators:
+        twin = first.setdefault(operator.identity, operator.name)
+        if twin != operator.name:
+            notes.append(f"{operator.name}: computes the same as {twin}; read that one twice to save work")
+    return tuple(notes)
+
+
+def _edge_note(edge: Edge) -> str:
+    if edge.rekey is None:
+        return f"{edge.stream} -> {edge.target}: through a topic, since other records reach {edge.target} by way of a re-key"
+    where = (
+        f"by {', '.join(edge.rekey.by)} into {edge.rekey.partitions} partitions"
+        if edge.rekey.by
+        else "into 1 partition"
+    )
+    return f"{edge.stream} -> {edge.target}: re-keyed {where}, because {edge.rekey.reason}"

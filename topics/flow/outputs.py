@@ -1,0 +1,72 @@
+"""How an operator's output is partitioned and windowed, from how its (re-keyed) inputs are."""
+
+from collections.abc import Sequence
+
+from topics.expressions import Expression
+from topics.flow.partitioning import Partitioning, merged
+from topics.flow.specs import (
+    Aggregate,
+    FlatMap,
+    Join,
+    Map,
+    OperatorSpec,
+    Project,
+    Python,
+    TopK,
+    Union,
+    Window,
+)
+
+
+def output_partitioning(spec: OperatorSpec, inputs: Sequence[Partitioning]) -> Partitioning:
+    """No operator moves a record to another partition; the question is which fields still carry the key."""
+    first = inputs[0]
+    match spec:
+        case Project():
+            return first.carried(_copies(spec.fields))
+        case Map():
+            return first.replaced([name for name, _ in spec.set] + [*spec.drop], _copies(spec.set))
+        case FlatMap():
+            return first.replaced([spec.into], {})
+        case Union():
+            return merged(tuple(inputs))
+        case Aggregate():
+            return first.only(spec.by)
+        case Join():
+            return _joined(spec, *inputs)
+        case TopK():
+            return first.replaced(["rank"], {})
+        case Python():
+            return first.lost()
+    return first
+
+
+def output_window(spec: OperatorSpec, inputs: Sequence[Window | None]) -> Window | None:
+    """The window whose results the output has: that of an aggregate or top_k, kept by what changes single records only."""
+    match spec:
+        case Aggregate() | TopK():
+            return spec.window or (inputs[0] if isinstance(spec, TopK) else None)
+        case Join() | Python():
+            return None
+        case Union():
+            return inputs[0] if all(window == inputs[0] for window in inputs) else None
+    return inputs[0]
+
+
+def _joined(spec: Join, left: Partitioning, right: Partitioning) -> Partitioning:
+    """Key fields of a side carry the key in the output unless its rows can be missing."""
+    copies: dict[str, str] = dict(_copies(spec.emit)) if spec.emit else {"left": "left", "right": "right"}
+    on_left = {a for a, _ in spec.on}
+    fields = []
+    for left_names, right_names in zip(left.fields or (), right.fields or (), strict=False):
+        names = {f"left.{name}" for name in left_names} if spec.kind != "outer" else set()
+        names |= {f"right.{name}" for name in right_names} if spec.kind == "inner" else set()
+        fields.append((frozenset(names), frozenset() if spec.emit else left_names & on_left))
+    carried = [Partitioning((names,), 1, "flow", "").carried(copies).fields if names else None for names, _ in fields]
+    merged_names = [(found[0] if found else frozenset()) | own for found, (_, own) in zip(carried, fields, strict=True)]
+    known = tuple(merged_names) if merged_names and all(merged_names) else None
+    return Partitioning(known, left.partitions, left.hashing, left.origin)
+
+
+def _copies(named: Sequence[tuple[str, Expression]]) -> dict[str, str]:
+    return {name: ".".join(value.path) for name, value in named if value.path is not None}
