@@ -21,12 +21,22 @@ METRICS_HOSTS = "stig.metrics.hosts"
 METRICS_LINKS = "stig.metrics.links"
 DEAD_LETTERS = "stig.flow.{flow}.dead-letters"
 LATE = "stig.flow.{flow}.late"
-EDGE = "stig.flow.{flow}.edge.{upstream}.{downstream}"
+EDGE = "stig.flow.{flow}.edge.{stream}.TO.{target}.{port}"
 CHANGELOG = "stig.flow.{flow}.changelog.{operator}"
 
-_WORD = "[A-Za-z0-9_-]+"
-_PART_PATTERNS = {"upstream": rf"{_WORD}(?:\.{_WORD})?"}
-"""What a part looks like. Only an edge's upstream may hold a dot: one route of a split, written `split.route`."""
+_WORD = "[a-z0-9_-]+"
+_PARTS = {
+    "flow": "[a-z0-9-]+",
+    "stream": rf"{_WORD}(?:\.ROUTE\.{_WORD})?",
+    "target": _WORD,
+    "port": "[0-9]+",
+    "operator": _WORD,
+}
+"""What each part looks like in a topic's name.
+
+Kafka takes '.' and '_' for the same and refuses a topic that differs from another one only there. So flows have no '_',
+and what separates operators is in capitals, which their names never are: no two edges are mistaken for each other.
+"""
 
 
 def dead_letter_topic(flow: str) -> str:
@@ -39,12 +49,13 @@ def late_topic(flow: str) -> str:
     return fill(LATE, flow=flow)
 
 
-def edge_topic(flow: str, upstream: str, downstream: str) -> str:
-    """What runs from one operator to the next when they are in different segments.
+def edge_topic(flow: str, stream: str, target: str, port: int) -> str:
+    """What carries a stream (an operator's name, or `split.route`) to an input of an operator in another segment.
 
-    Named by operators, not by segments: the edge stays the same when the flow is cut into other segments.
+    Named by operators, not by segments: the edge stays the same when the flow is cut into other segments. The port
+    tells a join's inputs apart when both read the same stream.
     """
-    return fill(EDGE, flow=flow, upstream=upstream, downstream=downstream)
+    return fill(EDGE, flow=flow, stream=stream, target=target, port=port)
 
 
 def changelog_topic(flow: str, operator: str) -> str:
@@ -57,12 +68,15 @@ def is_reserved(topic: str) -> bool:
     return topic.startswith(RESERVED_PREFIX)
 
 
-def fill(template: str, **parts: str) -> str:
+def fill(template: str, **parts: str | int) -> str:
     """The topic that a template names for these parts. Raises TopicNameError when Kafka would refuse it."""
-    for part, name in parts.items():
-        if re.fullmatch(_PART_PATTERNS.get(part, _WORD), name) is None:
-            raise TopicNameError(f"{part} {name!r} cannot be part of a topic's name; use letters, digits, '-' and '_'")
-    topic = template.format(**parts)
+    spelled = {part: str(name).replace(".", ".ROUTE.") for part, name in parts.items()}
+    for part, name in spelled.items():
+        if re.fullmatch(_PARTS[part], name) is None:
+            raise TopicNameError(
+                f"{part} {parts[part]!r} cannot be part of a topic's name; use lower-case letters, digits and '-'"
+            )
+    topic = template.format(**spelled)
     if len(topic) > TOPIC_LENGTH_MAX:
         shorten = " or ".join(sorted(parts))
         raise TopicNameError(
@@ -73,6 +87,6 @@ def fill(template: str, **parts: str) -> str:
 
 def parse(template: str, topic: str) -> dict[str, str] | None:
     """The parts that make this topic from this template; None if it is not one of its topics."""
-    pattern = re.sub(r"\\\{(\w+)\\\}", lambda m: f"(?P<{m[1]}>{_PART_PATTERNS.get(m[1], _WORD)})", re.escape(template))
+    pattern = re.sub(r"\\{(\w+)\\}", lambda part: f"(?P<{part[1]}>{_PARTS[part[1]]})", re.escape(template))
     match = re.fullmatch(pattern, topic)
-    return match.groupdict() if match else None
+    return {part: name.replace(".ROUTE.", ".") for part, name in match.groupdict().items()} if match else None

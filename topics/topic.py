@@ -83,7 +83,7 @@ class Topic(Generic[M]):
             return None
         return self.key.format(**{field: getattr(message, field) for field in message.__struct_fields__}).encode()
 
-    def declare(self, *, partitions: int | None = None, **parts: str) -> "Declaration":
+    def declare(self, *, partitions: int | None = None, **parts: str | int) -> "Declaration":
         """This topic with its name's parts filled in, and its partitions where the catalogue leaves them open."""
         count = self.partitions if self.partitions is not None else partitions
         assert count is not None, f"{self.name}: say how many partitions"

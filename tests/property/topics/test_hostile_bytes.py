@@ -15,7 +15,7 @@ from topics.topic import Topic
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "messages"
 TOPICS = [topic for topic in CATALOGUE if topic.message is not None]
-EXAMPLES = 150
+EXAMPLES = 60
 
 JUNK: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=8),

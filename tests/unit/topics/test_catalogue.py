@@ -46,7 +46,7 @@ def test_a_compacted_topic_has_a_key(topic: Topic) -> None:
 @pytest.mark.parametrize("topic", CATALOGUE, ids=lambda topic: topic.name)
 def test_the_broker_accepts_the_largest_message_and_a_default_producers_batch(topic: Topic) -> None:
     """max.message.bytes bounds a whole batch, so a small limit would refuse batches of small messages."""
-    parts = {part: "x" for part in ("flow", "upstream", "downstream", "operator") if f"{{{part}}}" in topic.name}
+    parts = {part: "1" for part in ("flow", "stream", "target", "port", "operator") if f"{{{part}}}" in topic.name}
     declared = topic.declare(partitions=topic.partitions or 4, **parts)
     limit_bytes = int(declared.settings(brokers=1)["max.message.bytes"])
     assert limit_bytes >= 1_048_588
@@ -68,7 +68,7 @@ def test_keys_are_as_documented() -> None:
         "stig.segments.status": "{segment}/{partition}",
         "stig.flow.{flow}.dead-letters": "{origin.topic}/{origin.partition}/{origin.offset}",
         "stig.flow.{flow}.late": "{origin.topic}/{origin.partition}/{origin.offset}",
-        "stig.flow.{flow}.edge.{upstream}.{downstream}": None,
+        "stig.flow.{flow}.edge.{stream}.TO.{target}.{port}": None,
         "stig.flow.{flow}.changelog.{operator}": None,
         "stig.metrics.operators": "{host}",
         "stig.metrics.hosts": "{host}",
@@ -106,7 +106,7 @@ def test_a_topic_on_a_cluster_is_found_in_the_catalogue() -> None:
     """Given a name from a cluster's list, a tool knows how to read it."""
     assert find("stig.segments.status") is SEGMENTS_STATUS
     assert find("stig.flow.talk.late") is LATE
-    assert find("stig.flow.talk.edge.tcp.traffic") is EDGE
+    assert find("stig.flow.talk.edge.tcp.TO.traffic.0") is EDGE
     assert find("packets") is None
     assert find("stig.unknown") is None
 
@@ -116,7 +116,7 @@ def test_partitions_are_said_once() -> None:
     with pytest.raises(AssertionError, match="has 1 partitions, not 2"):
         PLACEMENTS.declare(partitions=2)
     with pytest.raises(AssertionError, match="say how many partitions"):
-        EDGE.declare(flow="talk", upstream="a", downstream="b")
+        EDGE.declare(flow="talk", stream="a", target="b", port=0)
 
 
 def test_the_largest_record_fits_into_a_dead_letter() -> None:
