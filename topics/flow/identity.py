@@ -76,7 +76,9 @@ def _computes(spec: OperatorSpec) -> dict[str, Canonical]:  # noqa: PLR0911 - a 
         case Dedupe():
             return {"op": "dedupe", "by": [*spec.by], "within_ms": spec.within_ms}
         case Aggregate():
-            emit: dict[str, Canonical] = {a.name: [a.function, a.argument.text if a.argument else None] for a in spec.emit}
+            emit: dict[str, Canonical] = {
+                a.name: [a.function, a.argument.text if a.argument else None] for a in spec.emit
+            }
             return {"op": "aggregate", "by": [*spec.by], "window": _window(spec.window), "emit": emit}
         case Join():
             return {

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from topics.expressions import Expression
 from topics.flow.partitioning import Partitioning, merged
+from topics.flow.read_operators import WINDOW_FIELDS
 from topics.flow.specs import (
     Aggregate,
     FlatMap,
@@ -35,7 +36,7 @@ def output_partitioning(spec: OperatorSpec, inputs: Sequence[Partitioning]) -> P
         case Join():
             return _joined(spec, *inputs)
         case TopK():
-            return first.replaced(["rank"], {})
+            return first.replaced(["rank", *(WINDOW_FIELDS if spec.window else ())], {})
         case Python():
             return first.lost()
     return first
@@ -46,7 +47,7 @@ def output_window(spec: OperatorSpec, inputs: Sequence[Window | None]) -> Window
     match spec:
         case Aggregate() | TopK():
             return spec.window or (inputs[0] if isinstance(spec, TopK) else None)
-        case Join() | Python():
+        case Join():
             return None
         case Union():
             return inputs[0] if all(window == inputs[0] for window in inputs) else None

@@ -59,7 +59,7 @@ def check_sink(sink: Sink, schema: Schema, problems: Problems) -> None:
 
 def check_ranking(name: str, spec: OperatorSpec, given: Stream, problems: Problems) -> None:
     """A top_k without a window of its own needs results of windows that are final and close together."""
-    if not isinstance(spec, TopK) or spec.window is not None or given.window is None and not given.identity:
+    if not isinstance(spec, TopK) or spec.window is not None or (given.window is None and not given.identity):
         return
     path = ("operators", name)
     remedy = "a window of its own, such as window: {size: 1m}"
@@ -69,9 +69,6 @@ def check_ranking(name: str, spec: OperatorSpec, given: Stream, problems: Proble
     elif given.window.emit == "change" or given.window.gap_ms is not None:
         what = "is a session" if given.window.gap_ms is not None else "gives its results again on every change"
         problems.add(path, f"top_k cannot rank the windows of {spec.input!r}: each {what}", expected=remedy, at="key")
-    elif None in [given.schema.type_of(field) for field in WINDOW_FIELDS]:
-        message = f"top_k reads window_start and window_end, which {spec.input!r} no longer has"
-        problems.add(path, message, expected="an input that keeps them", at="key")
 
 
 def output_schema(
@@ -114,7 +111,8 @@ def output_schema(
                 problems.add(
                     path, f"{spec.input!r} has a field 'rank' already, which top_k would replace; rename it first"
                 )
-            return first.plus({"rank": "int"})
+            added: dict[str, FieldType] = dict.fromkeys(WINDOW_FIELDS, "time") if spec.window else {}
+            return first.plus({**added, "rank": "int"})
         case Python():
             checks.fields("by", spec.by)
             return OPEN
@@ -125,7 +123,7 @@ def _aggregate_schema(spec: Aggregate, checks: "_Checks") -> Schema:
     for aggregation in spec.emit:
         fields[aggregation.name] = checks.aggregation(("emit", aggregation.name), aggregation)
     if spec.window is not None:
-        fields.update({name: "time" for name in WINDOW_FIELDS})
+        fields.update(dict.fromkeys(WINDOW_FIELDS, "time"))
     return Schema.of(fields)
 
 
