@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from topics.flow.describe import partition_count
@@ -25,7 +24,6 @@ app = typer.Typer(help="Check, draw and try flow files; no broker needed.", no_a
 FlowFile = Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
-_WIDTH_OF_PIPES = 200
 _SEGMENT_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
@@ -66,16 +64,21 @@ def graph(
 
 def _draw(compiled: FlowGraph) -> None:
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_OF_PIPES
-    drawing = Table.grid(padding=(0, 2))
-    for column in ("lanes", "name", "op"):
-        drawing.add_column(column, no_wrap=True)
-    drawing.add_column("text", no_wrap=True, overflow="ellipsis")
-    for row in draw(compiled):
-        name = Text(row.name, style=_style(row))
-        drawing.add_row(Text(row.lanes, style="bold"), name, Text(row.op, style="dim"), Text(row.text))
-    console.print(drawing)
+    rows = draw(compiled)
+    lanes, names, ops = (
+        max(len(cell) for cell in column) for column in zip(*((r.lanes, r.name, r.op) for r in rows), strict=True)
+    )
+    for row in rows:
+        line = Text.assemble(
+            (f"{row.lanes:<{lanes}}  ", "bold"),
+            (f"{row.name:<{names}}  ", _style(row)),
+            (f"{row.op:<{ops}}  ", "dim"),
+            row.text,
+        )
+        line.rstrip()
+        # On a terminal a long line is cut, so that the lanes stay whole; a pipe gets all of it.
+        whole = not console.is_terminal
+        console.print(line, no_wrap=True, overflow="ignore" if whole else "ellipsis", crop=not whole)
     console.print()
     for number, segment in enumerate(compiled.segments, start=1):
         partitions = (

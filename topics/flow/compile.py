@@ -1,7 +1,7 @@
 """From the specs of a flow to its graph: types, partitions, re-keys, identities, segments.
 
-One pass over the operators in topological order works out every stream from the streams before it. A flow that cannot run
-raises a `FlowError` with all that is wrong.
+One pass over the operators in topological order works out every stream from the streams before it. A flow that cannot
+run raises a `FlowError` with all that is wrong.
 """
 
 from collections.abc import Mapping
@@ -111,7 +111,7 @@ class _Compiling:
         return Partitioning(key, rekey.partitions, "flow", f"{reference.stream}>{reference.reader}")
 
     def reader(self, source: str) -> str:
-        """The operator that only reads a source, so that something runs where its records leave for an edge or a sink."""
+        """The operator that only reads a source: something must run where records leave for an edge topic or a sink."""
         name = _free_name(f"{source}-in", self.spec)
         if name not in self.operators:
             spec = Map(source)

@@ -1,7 +1,7 @@
 """YAML as flows use it: plain values, and for every key and value the line and column where it stands.
 
-Strict on purpose: UTF-8, one document, no tags, no anchors or aliases (so no file grows when it is read), no duplicate keys,
-bounded size and depth. Words like `on`, `yes` and `no` are text (YAML 1.2), since they are good names for fields.
+Strict on purpose: UTF-8, one document, no tags, no anchors or aliases (so no file grows when it is read), no duplicate
+keys, bounded size and depth. Words like `on`, `yes` and `no` are text (YAML 1.2), since they are good names for fields.
 """
 
 import re
@@ -148,7 +148,7 @@ class _Composer:
                 assert first is not None
                 message = f"key {key!r} is given twice (first on line {first.line}); keep one"
                 self.problems.add((*path, key), message, place=_start(event))
-                # The second value must still be read past; under a path that nothing asks for, the first one's spots stay.
+                # The second value is read past, under a path that nothing asks for, so that the first one's spots stay.
                 self.value((*path, -1), next(self.events), _start(event))
             else:
                 values[key] = None

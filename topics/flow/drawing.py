@@ -37,7 +37,8 @@ def draw(graph: FlowGraph) -> list[Row]:
     rows: list[Row] = []
     for part in _parts(graph):
         rows += _arrive(lanes, part.name)
-        position = next((i for i, edge in enumerate(lanes) if edge and edge.target == part.name), _free(lanes))
+        position = next((i for i, edge in enumerate(lanes) if edge and edge.target == part.name), None)
+        position = _free(lanes) if position is None else position
         rows.append(
             Row(_lane_text(lanes, position, _MARKS[part.what]), part.name, part.what, part.op, part.text, part.segment)
         )

@@ -1,6 +1,7 @@
 """A flow after compiling: operators with typed outputs, the edges between them, and the segments that run them.
 
-`topics.flow.compile` makes these values. Everything is in topological order: what stands earlier never reads what stands later.
+`topics.flow.compile` makes these values. Everything is in topological order: what stands earlier never reads what
+stands later.
 """
 
 from dataclasses import dataclass

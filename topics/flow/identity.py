@@ -1,8 +1,8 @@
 """Identity: a hash of what an operator computes and of the identities of its inputs.
 
-Two operators with the same identity give the same stream, whatever flow they are in, whatever they are called, and however their
-text was laid out. What only says where or how well something runs (`at`, `qos`, partitions, schema, blocking) is not part of it.
-Decision 0067 tells what is and what is not.
+Two operators with the same identity give the same stream, whatever flow they are in, whatever they are called, and
+however their text was laid out. What only says where or how well something runs (`at`, `qos`, partitions, schema,
+blocking) is not part of it. Decision 0067 tells what is and what is not.
 """
 
 import hashlib

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from topics.flow.describe import partition_count
 from topics.flow.graph import Edge, Operator
 
 
@@ -28,11 +29,8 @@ def notes_on(operators: Sequence[Operator], edges: Sequence[Edge]) -> tuple[str,
 
 
 def _edge_note(edge: Edge) -> str:
+    ends = f"{edge.stream} -> {edge.target}"
     if edge.rekey is None:
-        return f"{edge.stream} -> {edge.target}: through a topic, since other records reach {edge.target} by way of a re-key"
-    where = (
-        f"by {', '.join(edge.rekey.by)} into {edge.rekey.partitions} partitions"
-        if edge.rekey.by
-        else "into 1 partition"
-    )
-    return f"{edge.stream} -> {edge.target}: re-keyed {where}, because {edge.rekey.reason}"
+        return f"{ends}: through a topic, since {edge.target} also reads what was re-keyed on another way"
+    by = f"by {', '.join(edge.rekey.by)} " if edge.rekey.by else ""
+    return f"{ends}: re-keyed {by}into {partition_count(edge.rekey.partitions)}, because {edge.rekey.reason}"

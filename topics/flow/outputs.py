@@ -19,7 +19,7 @@ from topics.flow.specs import (
 )
 
 
-def output_partitioning(spec: OperatorSpec, inputs: Sequence[Partitioning]) -> Partitioning:
+def output_partitioning(spec: OperatorSpec, inputs: Sequence[Partitioning]) -> Partitioning:  # noqa: PLR0911 - a table
     """No operator moves a record to another partition; the question is which fields still carry the key."""
     first = inputs[0]
     match spec:
@@ -43,7 +43,7 @@ def output_partitioning(spec: OperatorSpec, inputs: Sequence[Partitioning]) -> P
 
 
 def output_window(spec: OperatorSpec, inputs: Sequence[Window | None]) -> Window | None:
-    """The window whose results the output has: that of an aggregate or top_k, kept by what changes single records only."""
+    """The window whose results the output has: that of an aggregate or top_k, kept by what changes single records."""
     match spec:
         case Aggregate() | TopK():
             return spec.window or (inputs[0] if isinstance(spec, TopK) else None)

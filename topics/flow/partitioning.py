@@ -1,7 +1,8 @@
 """How the records of a stream are spread over partitions, followed through the operators.
 
-Records with equal key fields are in the same partition. An operator that gathers records (aggregate, dedupe, join, top_k, python
-with state) needs all records of one group in one partition, so the key fields must be among the fields that it groups by.
+Records with equal key fields are in the same partition. An operator that gathers records (aggregate, dedupe, join,
+top_k, python with state) needs all records of one group in one partition, so the key fields must be among the fields
+that it groups by.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,8 +16,8 @@ Hashing = Literal["producer", "flow"]
 class Partitioning:
     """`fields`: the key fields, each under every name that carries its value. None: nothing is known of the key.
 
-    `partitions` None: not known before the broker is asked. `hashing`: who chose the partition, the source's producer or
-    this flow. `origin`: where it was chosen; streams of one origin always match, even when the count is not known.
+    `partitions` None: not known before the broker is asked. `hashing`: who chose the partition, the source's producer
+    or this flow. `origin`: where it was chosen; streams of one origin always match, even when the count is not known.
     """
 
     fields: tuple[frozenset[str], ...] | None
@@ -46,11 +47,11 @@ class Partitioning:
         return self._with([names & kept for names in self.fields or ()])
 
     def carried(self, copies: Mapping[str, str]) -> Self:
-        """After an operator whose output has just these fields; `copies` maps an output field to the one it is a copy of."""
+        """After an operator whose output has just the fields `copies`, each a copy of the input field it maps to."""
         return self._with([frozenset(_copied(names, copies)) for names in self.fields or ()])
 
     def replaced(self, changed: Iterable[str], copies: Mapping[str, str]) -> Self:
-        """After an operator that replaced or dropped the fields `changed`, some by a copy of another, and left the rest."""
+        """After an operator that replaced or dropped the fields `changed`; `copies` are those that copy another one."""
         gone = tuple(changed)
         return self._with(
             [

@@ -1,7 +1,7 @@
 """What can be wrong with a flow, where, and how to say it.
 
-A check notes a `Problem` under the key path it concerns and goes on, so that one run finds them all. Only at the end are
-paths turned into lines and columns (`topics.flow.document` knows them); a flow built in Python has paths alone.
+A check notes a `Problem` under the key path it concerns and goes on, so that one run finds them all. Only at the end
+are paths turned into lines and columns (`topics.flow.document` knows them); a flow built in Python has paths alone.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ class FlowError(Exception):
 
 
 def render(problems: Sequence[Problem], *, filename: str, text: str = "") -> str:
-    """One paragraph a problem: `file:line:column: key: what`, then the line of the file with a caret below the fault."""
+    """One paragraph a problem: `file:line:column: key: what`, then the line of the file with a caret at the fault."""
     lines = text.split("\n")
     shown = [_paragraph(problem, filename, lines) for problem in problems[:_PROBLEMS_SHOWN_MAX]]
     if len(problems) > len(shown):

@@ -1,11 +1,13 @@
 """Where records must change partition before an operator, and why.
 
-An operator that gathers records needs all of a group in one partition; a join needs equal keys of both sides in partitions of
-the same number. Where that is not sure, the edge into the operator re-keys. Decision 0066 tells when it is sure.
+An operator that gathers records needs all of a group in one partition; a join needs equal keys of both sides in
+partitions of the same number. Where that is not sure, the edge into the operator re-keys. Decision 0066 tells when it
+is sure.
 """
 
 from collections.abc import Sequence
 
+from topics.flow.describe import partition_count
 from topics.flow.graph import Rekey
 from topics.flow.partitioning import Partitioning, matched
 from topics.flow.problems import Problems
@@ -52,11 +54,18 @@ def _gathered(name: str, does: str, by: tuple[str, ...], stream: str, given: Par
 def _joined(name: str, spec: Join, left: Partitioning, right: Partitioning) -> tuple[Rekey | None, Rekey | None]:
     if matched(left, right, spec.on):
         return None, None
-    # A side that this flow keyed by `on` stays; the other one follows it, in the same order of fields and the same count.
-    if (pairs := _pairs(left, spec.on, 0)) is not None:
-        return None, _rekey(name, spec, [b for _, b in pairs], left.partitions, "right", right)
-    if (pairs := _pairs(right, spec.on, 1)) is not None:
-        return _rekey(name, spec, [a for a, _ in pairs], right.partitions, "left", left), None
+    # A side that this flow keyed by `on` stays; the other one follows it, with the same order of fields and count.
+    for anchor, side in ((left, 0), (right, 1)):
+        pairs = _pairs(anchor, spec.on, side)
+        if pairs is not None:
+            assert anchor.partitions is not None
+            other = 1 - side
+            stream, given = ((spec.left, left), (spec.right, right))[other]
+            by = tuple(pair[other] for pair in pairs)
+            wanted = f"keyed by {', '.join(by)} in {partition_count(anchor.partitions)}"
+            reason = f"{name} needs {stream} {wanted} like its other side, but {stream} is {described(given)}"
+            rekey = Rekey(by, anchor.partitions, reason)
+            return (None, rekey) if side == 0 else (rekey, None)
     count = max((p.partitions for p in (left, right) if p.partitions), default=None)
     reason = _mismatch(name, spec, left, right)
     partitions = count or DEFAULT_PARTITIONS
@@ -74,13 +83,6 @@ def _pairs(side: Partitioning, on: tuple[tuple[str, str], ...], index: int) -> l
     return [pair for pair in pairs if pair is not None] if all(pairs) else None
 
 
-def _rekey(name: str, spec: Join, by: list[str], partitions: int | None, side: str, given: Partitioning) -> Rekey:
-    assert partitions is not None
-    stream = spec.left if side == "left" else spec.right
-    reason = f"{name} needs its {side} side by {', '.join(by)} in {partitions} partitions, but {stream} is {described(given)}"
-    return Rekey(tuple(by), partitions, reason)
-
-
 def _mismatch(name: str, spec: Join, left: Partitioning, right: Partitioning) -> str:
     on = ", ".join(a if a == b else f"{a} = {b}" for a, b in spec.on)
     if left.hashing != right.hashing:
@@ -92,10 +94,8 @@ def _mismatch(name: str, spec: Join, left: Partitioning, right: Partitioning) ->
 
 def described(given: Partitioning) -> str:
     """In words, to follow "is"."""
-    count = (
-        f"{given.partitions} partitions" if given.partitions else "a number of partitions that the file does not say"
-    )
+    count = f" in {partition_count(given.partitions)}" if given.partitions else ""
     if not given.fields:
-        return f"spread over {count} by no known field"
-    key = ", ".join(min(names) for names in given.fields)
-    return f"keyed by {key} in {count}"
+        return f"keyed by no known field{count}"
+    unknown = "" if given.partitions else ", in as many partitions as its topic has"
+    return f"keyed by {', '.join(min(names) for names in given.fields)}{count}{unknown}"

@@ -1,7 +1,7 @@
 """What is known of a stream's fields.
 
-A source's schema is open: it types the fields it names, and records may have more. Project, aggregate and join make closed
-streams, whose fields are all known, so that reading another one is certainly a mistake.
+A source's schema is open: it types the fields it names, and records may have more. Project, aggregate and join make
+closed streams, whose fields are all known, so that reading another one is certainly a mistake.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from topics.flow.specs import FieldType
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Types by dotted name. `open_below`: objects that may have more members than are named; `""` is the record itself."""
+    """Types by dotted name. `open_below`: objects that may have members beside those named; `""` is the record."""
 
     fields: tuple[tuple[str, FieldType], ...] = ()
     open_below: frozenset[str] = frozenset()

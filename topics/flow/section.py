@@ -1,7 +1,8 @@
 """Reading one mapping of a flow, key by key.
 
-A getter returns the key's value, or notes what is wrong with it and returns a stand-in of the right type. So the reading code
-has no error handling, goes on to the end, and finds every problem in one go; a flow with problems is never used.
+A getter returns the key's value, or notes what is wrong with it and returns a stand-in of the right type. So the
+reading code has no error handling, goes on to the end, and finds every problem in one go; a flow with problems is never
+used.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Segments: the largest sets of operators that can run fused, without a Kafka hop inside.
 
-Operators on the two ends of an edge without re-key belong together. One exception: if two operators are also linked by a way
-through another segment, fusing them would make that segment both upstream and downstream of theirs, so that neither
-could be drained before the other; there the edge becomes a hand-over through a topic with the same partitions.
+Operators on the two ends of an edge without re-key belong together. One exception: if two operators are also linked by
+a way through another segment, fusing them would make that segment both upstream and downstream of theirs, so that
+neither could be drained before the other; there the edge becomes a hand-over through a topic with the same partitions.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from topics.flow.graph import Edge, Segment, Stream
 
 
 def fuse(names: Sequence[str], edges: Sequence[Edge]) -> tuple[dict[str, str], tuple[Edge, ...]]:
-    """Which operators go together (each operator's first companion in topological order), and the edges with hand-overs.
+    """Which operators go together (by the first of them in topological order), and the edges with hand-overs.
 
     `names` are the operators in topological order; edges of kind `fused` are those that could be.
     """

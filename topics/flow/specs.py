@@ -1,8 +1,9 @@
 """What each part of a flow says, after parsing: sources, operators, sinks, quality of service.
 
-These are plain values without behaviour. `topics.flow.file` makes them from YAML, `topics.flow.builder` from Python calls,
-`topics.flow.compile` joins them to a graph, and `services.operators` turns each operator spec into code over batches.
-Times and sizes are integers of milliseconds. What each operator computes is told in its file under `services/operators/`.
+These are plain values without behaviour. `topics.flow.file` makes them from YAML, `topics.flow.builder` from Python
+calls, `topics.flow.compile` joins them to a graph, and `services.operators` turns each operator spec into code over
+batches. Times and sizes are integers of milliseconds. What each operator computes is told in its file under
+`services/operators/`.
 """
 
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """A Kafka topic that results go to. `key` names the field that becomes the record's key; by default the key is kept."""
+    """A Kafka topic that results go to. `key` names the field that becomes the record's key, else the key is kept."""
 
     name: str
     input: str
@@ -59,7 +60,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tumbling: size alone. Hopping: size and hop. Session: gap alone. Starts are multiples of the hop since the epoch."""
+    """Tumbling: size. Hopping: size and hop. Session: gap alone. Starts are multiples of the hop since the epoch."""
 
     size_ms: int | None = None
     hop_ms: int | None = None
@@ -107,7 +108,7 @@ class FlatMap:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """`routes`: the first that is true takes the record; `otherwise` names the route for the rest. Read as `name.route`."""
+    """`routes`: the first that is true takes the record; `otherwise` is the route for the rest. Read: `name.route`."""
 
     input: str
     routes: tuple[tuple[str, Expression], ...]
@@ -156,8 +157,8 @@ class Aggregate:
 class Join:
     """Pairs of a left and a right record with equal `on` and event times at most `within_ms` apart.
 
-    `on` holds (left field, right field) pairs. `emit` computes the output from an object with the fields `left` and `right`;
-    without it the output is the left `on` fields with `left` and `right` as nested objects.
+    `on` holds (left field, right field) pairs. `emit` computes the output from an object with the fields `left` and
+    `right`; without it the output is the left `on` fields with `left` and `right` as nested objects.
     """
 
     left: str
@@ -185,7 +186,7 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """A user's `module:function`. With `state` it gets a dictionary for each `by`; `blocking` keeps it off the host's loop."""
+    """A user's `module:function`. `state`: it gets a dictionary for each `by`; `blocking`: off the host's loop."""
 
     input: str
     call: str

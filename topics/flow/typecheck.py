@@ -1,7 +1,7 @@
 """The fields and types that flow out of each operator, and what is certain to go wrong with those that flow in.
 
-Only certain faults are problems: reading a field that cannot exist, or an operation on a type that can only give null. Records that
-do not keep to their source's schema are no concern of this file; at run time a wrong type is null.
+Only certain faults are problems: reading a field that cannot exist, or an operation on a type that can only give null.
+Records that do not keep to their source's schema are no concern of this file; at run time a wrong type is null.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ def check_ranking(name: str, spec: OperatorSpec, given: Stream, problems: Proble
         problems.add(path, f"top_k cannot rank the windows of {spec.input!r}: each {what}", expected=remedy, at="key")
 
 
-def output_schema(
+def output_schema(  # noqa: PLR0911, PLR0912 - a table of operators
     name: str, spec: OperatorSpec, inputs: Sequence[Schema], problems: Problems, text_at: TextAt
 ) -> Schema:
     """Of a split: of each of its routes."""
