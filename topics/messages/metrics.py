@@ -1,6 +1,7 @@
-"""What hosts measure, once a second. JSON, because Spark SQL parses it without Python (docs/decisions/0022).
+"""What hosts measure, once a second.
 
-A row holds sums of one second, never averages, so that rows can be added over time, partitions and hosts.
+JSON, because Spark SQL parses it without Python (docs/decisions/0022-formats-of-topics.md). A row holds sums of one
+second, never averages, so that rows can be added over time, partitions and hosts.
 `second` is whole seconds since 1970 by the host's clock; the topics carry the broker's append time beside it.
 """
 

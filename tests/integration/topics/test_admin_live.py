@@ -1,8 +1,7 @@
 """Topics on a real broker: created once, compared exactly, and able to carry what the catalogue promises."""
 
-import itertools
 import time
-from collections.abc import Callable
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,7 +18,6 @@ from topics.topic import Declaration
 pytestmark = pytest.mark.integration
 
 HOUR_MS = 3_600_000
-_serial = itertools.count()
 
 
 @pytest.fixture
@@ -28,10 +26,9 @@ def admin(kafka: str) -> AdminClient:
 
 
 @pytest.fixture
-def flow(topic: Callable[..., str] | str) -> str:
+def flow() -> str:
     """A flow name that no other test uses."""
-    unique = topic if isinstance(topic, str) else topic()
-    return f"{unique.replace('.', '-')}-{next(_serial)}"
+    return f"flow-{uuid.uuid4().hex[:12]}"
 
 
 def topics_of(flow: str) -> list[Declaration]:

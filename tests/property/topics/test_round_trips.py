@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics.catalogue import DEAD_LETTERS, EDGE, FLOWS, LATE
 from topics.messages import Block, DeadLetter, FlowRevision, Header, LateRecord, Origin
 
 TIMES_MS = st.integers(-(2**62), 2**62)
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
@@ -17,16 +17,17 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=8,
+    max_leaves=4,
 )
-RECORDS = st.dictionaries(TEXTS, VALUES, max_size=4)
+RECORDS = st.dictionaries(TEXTS, VALUES, max_size=3)
 KEYS = st.none() | st.binary(max_size=12)
-ROWS = st.lists(st.tuples(KEYS, TIMES_MS, st.integers(-1, 2**62), RECORDS), max_size=6)
+ROWS = st.lists(st.tuples(KEYS, TIMES_MS, st.integers(-1, 2**62), RECORDS), max_size=4)
 WORDS = st.from_regex(r"[a-z0-9_-]{1,40}", fullmatch=True)
 ORIGINS = st.builds(Origin, topic=WORDS, partition=st.integers(0, 9), offset=st.integers(0, 2**62))
 
 
 @given(rows=ROWS, watermark_ms=TIMES_MS)
+@settings(deadline=None)
 def test_blocks_of_any_records_come_back(rows: list[tuple[Any, ...]], watermark_ms: int) -> None:
     """Every record between two segments passes through here."""
     keys, times_ms, offsets, values = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
@@ -47,6 +48,7 @@ def test_blocks_of_any_records_come_back(rows: list[tuple[Any, ...]], watermark_
 
 
 @given(origin=ORIGINS, key=KEYS, value=st.none() | st.binary(), name=TEXTS, header=KEYS)
+@settings(deadline=None)
 def test_dead_letters_keep_every_byte_of_the_original(
     origin: Origin, key: bytes | None, value: bytes | None, name: str, header: bytes | None
 ) -> None:
@@ -67,6 +69,7 @@ def test_dead_letters_keep_every_byte_of_the_original(
 
 
 @given(origin=ORIGINS, value=VALUES, event_time_ms=TIMES_MS)
+@settings(deadline=None)
 def test_late_records_keep_their_value(origin: Origin, value: Any, event_time_ms: int) -> None:
     """A user may process late records like any others."""
     late = LateRecord(
@@ -83,6 +86,7 @@ def test_late_records_keep_their_value(origin: Origin, value: Any, event_time_ms
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+@settings(deadline=None)
 def test_flow_files_keep_every_character(text: str) -> None:
     """Line and column of an error must be those of the user's file."""
     flow = FlowRevision(
