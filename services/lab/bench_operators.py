@@ -1,0 +1,202 @@
+"""Bench: operators against a hand-written loop that does the same.
+
+The job is `filter -> project -> tumbling count by key`, JSON in and out, in process. On one side the operators as a
+host runs them, batch by batch, with decoding, event time and lateness before and encoding after; on the other a plain
+loop over records with msgspec, written for this job alone. Both must give the same results. They run in turn, several
+times; a ratio is made of two runs next to each other, so that a slow minute of the machine hits both.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from time import perf_counter
+
+import msgspec
+
+from services.lab.results import Row
+from services.operators.batch import END_MS, Batch
+from services.operators.encode import Encoded, SinkEncoder
+from services.operators.failure import Failure
+from services.operators.intake import SourceIntake
+from services.operators.pruning import fields_read
+from services.operators.run import BATCH_RECORDS, FlowRun
+from services.operators.wiring import flow_program
+from topics.flow.file import parse_graph
+from topics.flow.graph import FlowGraph
+
+SIZE_MS = 10_000
+LATENESS_MS = 2_000
+
+FLOW = f"""
+flow: bench
+sources:
+  packets: {{topic: packets, event_time: ts, lateness: {LATENESS_MS}ms}}
+operators:
+  tcp:     {{op: filter, input: packets, where: "proto == 'tcp' and bytes > 0"}}
+  slim:    {{op: project, input: tcp, fields: [src, bytes]}}
+  traffic: {{op: aggregate, input: slim, by: [src], window: {{size: {SIZE_MS}ms}}, emit: {{n: count()}}}}
+sinks:
+  out: {{input: traffic, topic: traffic}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """How much is measured. About 1,000 records fall into a second of event time, from 1,000 sources."""
+
+    records: int = 1_000_000
+    repetitions: int = 5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        assert self.records > 0, self
+        assert self.repetitions > 0, self
+
+
+def packets(count: int, seed: int) -> list[bytes]:
+    """Records of about 120 bytes in JSON, out of order by up to the lateness and, one in 1,000, later than that."""
+    rng = random.Random(seed)
+    encode = msgspec.json.Encoder().encode
+    protocols = ["tcp"] * 8 + ["udp", "icmp"]
+    start_ms = 1_700_000_000_000
+    raws = []
+    for i in range(count):
+        behind_ms = rng.randrange(LATENESS_MS) if rng.random() < 0.999 else 3 * LATENESS_MS
+        raws.append(
+            encode(
+                {
+                    "ts": start_ms + i - behind_ms,
+                    "src": f"10.0.{rng.randrange(10)}.{rng.randrange(100)}",
+                    "dst": f"10.1.{rng.randrange(256)}.{rng.randrange(256)}",
+                    "proto": rng.choice(protocols),
+                    "bytes": rng.randrange(1_500),
+                    "sport": rng.randrange(1_024, 65_536),
+                    "dport": rng.choice((22, 53, 80, 443)),
+                    "flags": "ACK",
+                }
+            )
+        )
+    return raws
+
+
+def hand_written(raws: Sequence[bytes]) -> list[bytes]:
+    """What someone writes who needs this one job and knows Python well."""
+    decode = msgspec.json.Decoder().decode
+    encode = msgspec.json.Encoder().encode
+    windows: dict[int, dict[str, int]] = {}
+    outputs: list[bytes] = []
+
+    def close(watermark_ms: int) -> None:
+        for start in sorted(start for start in windows if start + SIZE_MS <= watermark_ms):
+            for src, n in sorted(windows.pop(start).items()):
+                outputs.append(encode({"src": src, "n": n, "window_start": start, "window_end": start + SIZE_MS}))
+
+    largest_ms = 0
+    next_end_ms = 0
+    for raw in raws:
+        record = decode(raw)
+        ts = record["ts"]
+        if ts > largest_ms:
+            largest_ms = ts
+            watermark_ms = ts - LATENESS_MS
+            if watermark_ms >= next_end_ms:
+                close(watermark_ms)
+                next_end_ms = watermark_ms - watermark_ms % SIZE_MS + SIZE_MS
+        elif ts < largest_ms - LATENESS_MS:
+            continue
+        if record["proto"] == "tcp" and record["bytes"] > 0:
+            slim = {"src": record["src"], "bytes": record["bytes"]}
+            start = ts - ts % SIZE_MS
+            counts = windows.get(start)
+            if counts is None:
+                counts = windows[start] = {}
+            src = slim["src"]
+            counts[src] = counts.get(src, 0) + 1
+    close(END_MS)
+    return outputs
+
+
+class Operators:
+    """The same job as a compiled flow, driven in batches as `flow run` and hosts do."""
+
+    def __init__(self) -> None:
+        self.graph: FlowGraph = parse_graph(FLOW)
+
+    def run(self, raws: Sequence[bytes]) -> list[bytes]:
+        """From raw records to raw results."""
+        outputs: list[bytes] = []
+        flow = FlowRun(self.graph, lambda _, encoded: outputs.extend(encoded.values))
+        for start in range(0, len(raws), BATCH_RECORDS):
+            flow.feed("packets", raws[start : start + BATCH_RECORDS], now_ms=0)
+        flow.close()
+        return outputs
+
+    def stages(self, raws: Sequence[bytes]) -> dict[str, float]:
+        """Records/s of each stage on its own, each counted by the records that it is given."""
+        marks: list[tuple[str, int, float]] = []
+        program = flow_program(self.graph, probe=lambda name, count, _: marks.append((name, count, perf_counter())))
+        spec = self.graph.spec
+        operators = [(operator.name, operator.spec) for operator in self.graph.operators]
+        (source,), (sink,) = spec.sources, spec.sinks
+        intake = SourceIntake(source, fields=fields_read(spec.sources, operators, spec.sinks)[source.name])
+        failures: list[Failure] = []
+        encoder = SinkEncoder(sink, failures=failures)
+        spent: dict[str, list[float]] = {}
+
+        def account(batch: Batch) -> None:
+            marks[:] = [("start", 0, perf_counter())]
+            results = program.process(source.name, batch)[sink.input]
+            _encoded: Encoded = encoder.encode(results)
+            marks.append(("encode", len(results), perf_counter()))
+            for (_, _, begin), (name, count, end) in pairwise(marks):
+                totals = spent.setdefault(name, [0, 0.0])
+                totals[0] += count
+                totals[1] += end - begin
+
+        read = spent.setdefault("decode and event time", [0, 0.0])
+        for start in range(0, len(raws), BATCH_RECORDS):
+            part = raws[start : start + BATCH_RECORDS]
+            begin = perf_counter()
+            arrivals = intake.read(part, [None] * len(part), [0] * len(part), range(start, start + len(part)))
+            read[0] += len(part)
+            read[1] += perf_counter() - begin
+            account(arrivals.batch)
+        account(Batch.empty(END_MS))
+        assert not failures, failures[:3]
+        return {name: count / seconds for name, (count, seconds) in spent.items()}
+
+
+def measure(params: Params, *, progress: Callable[[str], None]) -> list[Row]:
+    """Run both sides in turn and return the rows."""
+    raws = packets(params.records, params.seed)
+    operators = Operators()
+    ours: list[float] = []
+    theirs: list[float] = []
+    stages: dict[str, list[float]] = {}
+    for repetition in range(params.repetitions):
+        progress(f"repetition {repetition + 1} of {params.repetitions}")
+        sides = [(ours, operators.run), (theirs, hand_written)]
+        outputs = []
+        for samples, side in sides if repetition % 2 == 0 else reversed(sides):
+            begin = perf_counter()
+            outputs.append(side(raws))
+            samples.append(params.records / (perf_counter() - begin))
+        assert _same(*outputs), "operators and hand-written loop differ; run again with the same seed to see it"
+        for name, rate in operators.stages(raws).items():
+            stages.setdefault(name, []).append(rate)
+    baseline = "hand-written loop"
+    size = sum(map(len, raws)) / len(raws)
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    return [
+        Row.of("record size", [size], "bytes"),
+        *(Row.of(f"stage: {name}", rates, "records/s") for name, rates in stages.items()),
+        Row.of("operators", ours, "records/s"),
+        Row.of(baseline, theirs, "records/s"),
+        Row.of("operators / hand-written loop", ratios, "ratio", baseline=baseline),
+    ]
+
+
+def _same(one: list[bytes], other: list[bytes]) -> bool:
+    decode = msgspec.json.decode
+    return list(map(decode, one)) == list(map(decode, other))
