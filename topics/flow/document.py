@@ -156,23 +156,28 @@ class _Composer:
         return values
 
 
-_INT = re.compile(r"[-+]?[0-9]{1,30}")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,4})?")
-_WORDS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
+PLAIN_KINDS = {
+    "null": re.compile(r"(?:~|null|Null|NULL)?"),
+    "bool": re.compile(r"true|True|TRUE|false|False|FALSE"),
+    "int": re.compile(r"[-+]?[0-9]{1,30}"),
+    "float": re.compile(r"[-+]?(?:\.[0-9]{1,30}|[0-9]{1,30}(?:\.[0-9]{0,30})?)(?:[eE][-+]?[0-9]{1,4})?"),
 }
+"""What an unquoted scalar may be other than text, in this order: YAML 1.2's core schema, without the octal, hexadecimal
+and infinite numbers."""
 
 
 def resolve(plain: str) -> Scalar:
-    """What an unquoted scalar means: YAML 1.2's core schema, without the octal, hexadecimal and infinite numbers."""
-    if plain in _WORDS:
-        return _WORDS[plain]
-    if _INT.fullmatch(plain):
-        return int(plain)
-    if len(plain) <= 40 and _FLOAT.fullmatch(plain):
-        return float(plain)
+    """What an unquoted scalar means."""
+    kind = next((kind for kind, pattern in PLAIN_KINDS.items() if pattern.fullmatch(plain)), "text")
+    match kind:
+        case "null":
+            return None
+        case "bool":
+            return plain.lower() == "true"
+        case "int":
+            return int(plain)
+        case "float":
+            return float(plain)
     return plain
 
 

@@ -181,12 +181,11 @@ def _python(section: Section) -> OperatorSpec:
         section.wrong("by", "is only for an operator with state: true; add that, or remove 'by'")
     settings = []
     for name, value in section.entries("settings", "names and values", most=SETTINGS_MAX, word=FIELD, least=0):
-        if isinstance(value, str | int | float | bool):
+        if isinstance(value, str | bool) or (isinstance(value, int | float) and abs(value) < 2**63):
             settings.append((name, value))
         else:
-            section.problems.add(
-                (*section.path, "settings", name), f"is {shown(value)}", expected="text, a number, true or false"
-            )
+            expected = "text, a number below 2**63, true or false"
+            section.problems.add((*section.path, "settings", name), f"is {shown(value)}", expected=expected)
     return Python(
         input=section.word("input", REFERENCE),
         call=section.word("python", CALL),
