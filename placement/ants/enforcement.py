@@ -1,0 +1,170 @@
+"""Enforcement ants: carry out an approved plan, exactly or not at all (Ants 3.8; what the paper left open is ours).
+
+Outward the ant visits each host of the plan, prices its tasks there anew and reserves room, with an expiry. At the
+last host it turns round and commits on the way back. If a host has no room, has become too expensive, or a reservation
+ran out, it turns back and cancels what it reserved. Nothing runs before the leader, with the ant back home, activates
+the plan.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+
+from placement.ants.effects import Home, Lost, Send
+from placement.ants.letters import home_or_letter
+from placement.ants.surroundings import HostView
+from placement.cell_ledger import Booking, Ledger, State
+from placement.evaluator_pricing import price_on_host
+from placement.model import Flow
+from placement.queueing import load_of
+
+
+@dataclass(frozen=True, slots=True)
+class EnforcementParams:
+    """How strictly a plan is held to its report."""
+
+    price_tolerance: float = 0.10
+    """A host may have become this much more expensive than the report said."""
+    tolerance_ms: float = 0.05
+    """And this much in any case: ten per cent of nearly nothing is noise."""
+    reservation_trips: float = 3.0
+    reservation_spare_ms: float = 1_000.0
+    """A reservation lasts this many round trips, plus this."""
+    activation_ms: float = 60_000.0
+    """A commitment waits this long for its activation; the leader activates within half of it or not at all."""
+
+    def __post_init__(self) -> None:
+        for name in ("price_tolerance", "tolerance_ms", "reservation_spare_ms"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; give 0 or more")
+        if self.reservation_trips < 1 or self.activation_ms <= 0:
+            raise ValueError("a reservation must last at least one trip, a commitment more than 0 ms")
+
+
+class Pass(Enum):
+    """What an enforcement ant is doing."""
+
+    RESERVE = "reserve"
+    COMMIT = "commit"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The flow's tasks at one host of the plan, and the price that the scouts reported for them."""
+
+    host: str
+    mask: int
+    price_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class EnforcementAnt:
+    """An enforcement ant in transit, standing at or travelling to `stops[at]`."""
+
+    flow: Flow
+    epoch: int
+    home: str
+    stops: tuple[Stop, ...]
+    trip_ms: float
+    """Estimated time for one way through the stops and back: what reservations must outlast."""
+    social: bool = True
+    at: int = 0
+    phase: Pass = Pass.RESERVE
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """News to the leader: the plan of that epoch is committed everywhere, or why it is not."""
+
+    epoch: int
+    committed: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """From the leader to a host of the plan: this epoch runs now, earlier ones end here."""
+
+    flow: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """From the leader to a host: the enforcement of this epoch failed, and its ant may be lost."""
+
+    flow: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """From the leader to a host: everything of this flow up to and with that epoch ends here."""
+
+    flow: str
+    epoch: int
+
+
+class EnforcementCell(Protocol):
+    """What an enforcement ant sees of a cell."""
+
+    host: str
+    ledger: Ledger
+
+    def view(self, *, without_flow: str = "") -> HostView:
+        """This host, as if the flow were not there."""
+        ...
+
+
+def step(
+    ant: EnforcementAnt, cell: EnforcementCell, params: EnforcementParams, *, now_ms: float
+) -> list[Send | Home | Lost]:
+    """One visit of an enforcement ant to a host of its plan."""
+    cell.ledger.expire(now_ms=now_ms)
+    if ant.phase is Pass.RESERVE:
+        return _reserve(ant, cell, params, now_ms=now_ms)
+    if ant.phase is Pass.COMMIT:
+        firm = cell.ledger.commit(ant.flow.name, ant.epoch, expires_ms=now_ms + params.activation_ms)
+        if not firm:
+            ant = replace(ant, phase=Pass.CANCEL, why=f"{cell.host}: the reservation ran out before the ant came back")
+    else:
+        cell.ledger.cancel(ant.flow.name, ant.epoch)
+    return _back(ant, cell)
+
+
+def _reserve(
+    ant: EnforcementAnt, cell: EnforcementCell, params: EnforcementParams, *, now_ms: float
+) -> list[Send | Home | Lost]:
+    stop = ant.stops[ant.at]
+    graph = ant.flow.graph
+    view = cell.view(without_flow=ant.flow.name)
+    price = price_on_host(graph, stop.mask, view.capacity, view.load)
+    cost_ms = ant.flow.weight * price.own_ms + (price.impact_ms if ant.social else 0.0)
+    # Ants 3.8: the cost is recalculated at each server; beyond a threshold the ant returns without executing.
+    allowed_ms = stop.price_ms * (1 + params.price_tolerance) + params.tolerance_ms
+    if cost_ms > allowed_ms:
+        why = f"{cell.host}: costs {cost_ms:.2f} ms now, {stop.price_ms:.2f} ms were reported"
+        return _turn_back(ant, why, cell)
+    load = load_of((stream for _, stream in graph.streams(stop.mask)), view.capacity)
+    lasts_ms = params.reservation_trips * ant.trip_ms + params.reservation_spare_ms
+    booking = Booking(ant.flow.name, ant.epoch, stop.mask, load, State.RESERVED, now_ms + lasts_ms)
+    refusal = cell.ledger.reserve(booking)
+    if refusal is not None:
+        return _turn_back(ant, f"{cell.host}: {refusal}", cell)
+    if ant.at + 1 < len(ant.stops):
+        return [Send(ant.stops[ant.at + 1].host, replace(ant, at=ant.at + 1))]
+    cell.ledger.commit(ant.flow.name, ant.epoch, expires_ms=now_ms + params.activation_ms)
+    return _back(replace(ant, phase=Pass.COMMIT), cell)
+
+
+def _turn_back(ant: EnforcementAnt, why: str, cell: EnforcementCell) -> list[Send | Home | Lost]:
+    return _back(replace(ant, phase=Pass.CANCEL, why=why), cell)
+
+
+def _back(ant: EnforcementAnt, cell: EnforcementCell) -> list[Send | Home | Lost]:
+    if ant.at > 0:
+        return [Send(ant.stops[ant.at - 1].host, replace(ant, at=ant.at - 1))]
+    news = Enforced(ant.epoch, ant.phase is Pass.COMMIT, ant.why)
+    return home_or_letter(cell.host, ant.home, ant.flow.name, news)

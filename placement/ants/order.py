@@ -1,0 +1,87 @@
+"""Order: what a leader tells its scouts to place, and what they bring back."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from placement.model import Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A host that a task should be near: `share` of the flow's paths run between them."""
+
+    host: str
+    share: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Order:
+    """One subquery to place from `start` to `end`, for one round of scouts."""
+
+    flow: Flow
+    round: int
+    chain: int
+    """Which of the flow's subqueries this is."""
+    tasks: tuple[int, ...]
+    start: str
+    end: str
+    shares: tuple[float, ...]
+    anchors: tuple[tuple[Anchor, ...], ...]
+    settled: tuple[tuple[str, int], ...] = ()
+    """(host, tasks) where earlier chains of this flow were hypothetically placed in this attempt."""
+    running: tuple[tuple[str, int], ...] = ()
+    """(host, tasks) where the flow runs now: its own load there is not a stranger's."""
+
+    @cached_property
+    def settled_masks(self) -> dict[str, int]:
+        """Host to tasks of earlier chains."""
+        return dict(self.settled)
+
+    @cached_property
+    def running_masks(self) -> dict[str, int]:
+        """Host to tasks that run there now."""
+        return dict(self.running)
+
+    @cached_property
+    def masks(self) -> tuple[tuple[int, ...], ...]:
+        """[first][last]: the set of tasks from position first up to and with last; 0 where last < first."""
+        rows = []
+        for first in range(len(self.tasks)):
+            mask, row = 0, []
+            for last, task in enumerate(self.tasks):
+                mask |= 1 << task if last >= first else 0
+                row.append(mask)
+            rows.append(tuple(row))
+        return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where one task would go. The host lies `offset_ms` beside the point `position_ms` along the scout's trail."""
+
+    host: str
+    position_ms: float
+    offset_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoutReport:
+    """A complete hypothetical placement of one subquery, priced."""
+
+    flow: str
+    round: int
+    chain: int
+    hosts: tuple[str, ...]
+    """One for each task of the subquery."""
+    cost_ms: float
+    """Weighted latency of the subquery plus its impact on others: what a leader adds up and compares."""
+    score_ms: float
+    """The cost, plus the pull of branches that are not placed yet: what reports of one round are ranked by."""
+    own_ms: float
+    prices: tuple[tuple[str, float], ...]
+    """(host, what these tasks add to its price): what the enforcement ant holds the host to."""
+    hops: int = 0
+    """Length of the scout's trail."""
+    byte_hops: float = 0.0
+    """What this scout cost the network."""

@@ -1,0 +1,133 @@
+"""The carried dynamic programme: how our scouts choose (decision 42).
+
+A scout carries, for each number of tasks placed so far, the cheapest few ways to have placed them on the hosts it
+passed and on the best few hosts beside its trail. At each cell every way may go on with a segment of any length on any
+host in reach. Ways differ in the host they end at, so the best few for each count are kept, not one.
+A way never returns to a host it has left: plain dynamic programming would price A -> B -> A as if A were two hosts.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from placement.ants.order import Order, Spot
+from placement.ants.pricing import Pricer
+from placement.ants.trail import Trail
+
+Distance = Callable[[str, str], float | None]
+"""Delay between two hosts where a cell knows it directly; None where only the walk tells."""
+
+
+class Way(NamedTuple):
+    """The first tasks of an order, placed. `steer_ms` is the pull of branches beside the chain, no cost."""
+
+    cost_ms: float
+    own_ms: float
+    steer_ms: float
+    spots: tuple[Spot, ...]
+    prices: tuple[tuple[str, float], ...]
+    at: Spot
+    """Where the last placed task is, or the start."""
+
+    @property
+    def score_ms(self) -> float:
+        return self.cost_ms + self.steer_ms
+
+
+class Candidate(NamedTuple):
+    """A host that a scout may use from where it stands, with the pull of each task's anchors there."""
+
+    pricer: Pricer
+    spot: Spot
+    pulls: tuple[tuple[float, float], ...]
+    """(exact, steering) in weighted ms for each task."""
+
+
+Ways = tuple[tuple[Way, ...], ...]
+"""[number of tasks placed]: the ways kept."""
+
+
+def no_tasks_yet(order: Order) -> Ways:
+    """The ways of a scout that has placed nothing."""
+    start = Way(0.0, 0.0, 0.0, (), (), Spot(order.start, 0.0, 0.0))
+    return ((start,), *(() for _ in order.tasks))
+
+
+def reach_ms(origin: Spot, target: Spot, distance: Distance) -> float:
+    """Travel time between two spots: known directly, or along the trail and out to each side."""
+    if origin.host == target.host:
+        return 0.0
+    direct_ms = distance(origin.host, target.host)
+    if direct_ms is not None:
+        return direct_ms
+    return abs(target.position_ms - origin.position_ms) + origin.offset_ms + target.offset_ms
+
+
+def anchored(ways: Ways, spots: Mapping[str, Spot], here: Spot, distance: Distance) -> Ways:
+    """Ways that end on a host near this cell, with the shorter way to it that the cell knows."""
+
+    def nearer(way: Way) -> Way:
+        spot = spots.get(way.at.host)
+        if spot is None or spot.offset_ms >= reach_ms(way.at, here, distance):
+            return way
+        return way._replace(at=spot)
+
+    return tuple(tuple(nearer(way) for way in row) for row in ways)
+
+
+def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distance: Distance, *, keep: int) -> Ways:
+    """Let every way go on at every candidate; keep the cheapest few for each count of tasks placed."""
+    best: list[dict[str, Way]] = [{way.at.host: way for way in row} for row in ways]
+    for candidate in candidates:
+        _extend_at(best, order, candidate, distance)
+    here = candidates[0].spot
+    weight = order.flow.weight
+
+    def rank(way: Way) -> tuple[float, str]:
+        share = order.shares[len(way.spots)]
+        return way.score_ms + weight * share * reach_ms(way.at, here, distance), way.at.host
+
+    return tuple(tuple(sorted(row.values(), key=rank)[:keep]) for row in best)
+
+
+def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, distance: Distance) -> None:
+    host = candidate.spot.host
+    pricer, flow = candidate.pricer, order.flow
+    count = len(order.tasks)
+    for placed in range(count - 1, -1, -1):  # downwards: a way extended here is not extended here again
+        share = order.shares[placed]
+        for way in list(best[placed].values()):
+            if any(used == host for used, _ in way.prices):
+                continue
+            travel_ms = share * reach_ms(way.at, candidate.spot, distance)
+            exact_ms = steer_ms = 0.0
+            for last in range(placed, count):
+                adds = pricer.adds(order.masks[placed][last])
+                exact_ms += candidate.pulls[last][0]
+                steer_ms += candidate.pulls[last][1]
+                cost_ms = way.cost_ms + flow.weight * travel_ms + adds.cost_ms + exact_ms
+                own_ms = way.own_ms + travel_ms + adds.own_ms + exact_ms / flow.weight
+                if math.isinf(cost_ms) or own_ms >= flow.latency_bound_ms:
+                    break
+                rival = best[last + 1].get(host)
+                if rival is None or cost_ms + way.steer_ms + steer_ms < rival.score_ms - 1e-12:
+                    best[last + 1][host] = Way(
+                        cost_ms,
+                        own_ms,
+                        way.steer_ms + steer_ms,
+                        way.spots + (candidate.spot,) * (last + 1 - placed),
+                        (*way.prices, (host, adds.cost_ms)),
+                        candidate.spot,
+                    )
+
+
+def finish(ways: Ways, order: Order, trail: Trail, distance: Distance) -> Way | None:
+    """The best complete way, brought to the destination; None if no way placed all tasks within the bound."""
+    end = Spot(order.end, trail.distance_ms[-1], 0.0)
+    best: Way | None = None
+    for way in ways[-1]:
+        travel_ms = order.shares[-1] * reach_ms(way.at, end, distance)
+        done = way._replace(cost_ms=way.cost_ms + order.flow.weight * travel_ms, own_ms=way.own_ms + travel_ms)
+        if done.own_ms < order.flow.latency_bound_ms and (best is None or done.score_ms < best.score_ms):
+            best = done
+    return best

@@ -1,0 +1,106 @@
+"""Surroundings: what a cell knows of the hosts within a few hops, told by the hosts themselves.
+
+A host whose load changed noticeably tells its neighbours, and they tell theirs. In a quiet network nobody says
+anything, so knowledge costs messages only where something happens.
+"""
+
+from dataclasses import dataclass, replace
+
+from placement.ants.effects import Send
+from placement.queueing import IDLE, Load
+
+
+@dataclass(frozen=True, slots=True)
+class SurroundingsParams:
+    """How far and how often hosts tell of themselves."""
+
+    hops: int = 2
+    change: float = 0.02
+    """A host tells when its utilisation has changed by at least this since it last told."""
+
+    def __post_init__(self) -> None:
+        if self.hops < 1:
+            raise ValueError(f"hops is {self.hops}; a cell must at least know its neighbours: give 1 or more")
+        if self.change < 0:
+            raise ValueError(f"change is {self.change}; give 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """A host as seen by an ant: what it can do and what it carries."""
+
+    host: str
+    capacity: float
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A host tells of itself; `sender` passed it on, `distance_ms` is the way it has come."""
+
+    view: HostView
+    serial: int
+    sender: str
+    distance_ms: float
+    hops_left: int
+
+
+@dataclass(slots=True)
+class _Known:
+    view: HostView
+    serial: int
+    distance_ms: float
+    via: str
+
+
+class Surroundings:
+    """One cell's view of the hosts around it."""
+
+    def __init__(self, host: str, params: SurroundingsParams) -> None:
+        self._host = host
+        self._params = params
+        self._known: dict[str, _Known] = {}
+        self._serial = 0
+        self._told: HostView | None = None
+
+    def tell(self, view: HostView, links_ms: dict[str, float], *, always: bool = False) -> list[Send]:
+        """Tell the neighbours of this host if it changed noticeably, or always."""
+        before = self._told
+        if not always and before is not None and before.capacity == view.capacity:
+            shift = abs(before.load.rho - view.load.rho)
+            if shift < self._params.change and (shift == 0 or view.load != IDLE):
+                return []
+        self._told = view
+        self._serial += 1
+        digest = Digest(view, self._serial, self._host, 0.0, self._params.hops - 1)
+        return [Send(neighbour, digest) for neighbour in sorted(links_ms)]
+
+    def hear(self, digest: Digest, links_ms: dict[str, float]) -> list[Send]:
+        """Take what a neighbour tells, and pass it on if it is news."""
+        link_ms = links_ms.get(digest.sender)
+        if link_ms is None or digest.view.host == self._host:
+            return []
+        distance_ms = digest.distance_ms + link_ms
+        known = self._known.get(digest.view.host)
+        if known is not None:
+            stale = known.serial > digest.serial
+            longer = known.serial == digest.serial and known.distance_ms <= distance_ms
+            if stale or longer:
+                return []
+        self._known[digest.view.host] = _Known(digest.view, digest.serial, distance_ms, digest.sender)
+        if digest.hops_left == 0:
+            return []
+        onward = replace(digest, sender=self._host, distance_ms=distance_ms, hops_left=digest.hops_left - 1)
+        return [
+            Send(neighbour, onward)
+            for neighbour in sorted(links_ms)
+            if neighbour not in (digest.sender, digest.view.host)
+        ]
+
+    def near(self) -> list[tuple[HostView, float]]:
+        """Hosts and their distance, by name."""
+        return [(known.view, known.distance_ms) for _, known in sorted(self._known.items())]
+
+    def forget(self, host: str) -> None:
+        """A host died, or the neighbour that told of others did."""
+        self._known = {name: known for name, known in self._known.items() if host not in (name, known.via)}

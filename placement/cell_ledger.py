@@ -1,0 +1,137 @@
+"""Ledger: what a host has promised. Reservations expire, commitments wait for their activation, active tasks stay.
+
+One rule keeps hosts from being overbooked, whatever ants do at the same time: a booking is accepted only if everything
+promised plus the newcomer stays below the cap. A flow that moves within a host counts once, with the larger of its two
+loads, because old and new segment run side by side for a moment.
+Refusing instead of waiting is what keeps leaders from deadlock: nobody ever holds one host while waiting for another.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from placement.queueing import IDLE, UTILISATION_CAP, Load
+
+
+class State(Enum):
+    """How firm a promise is."""
+
+    RESERVED = "reserved"
+    COMMITTED = "committed"
+    ACTIVE = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """Tasks of one flow on this host under one epoch of its plan."""
+
+    flow: str
+    epoch: int
+    mask: int
+    load: Load
+    state: State
+    expires_ms: float
+
+
+class Ledger:
+    """All promises of one host, and the load of everything else that runs there."""
+
+    def __init__(self, background: Load = IDLE, *, cap: float = UTILISATION_CAP) -> None:
+        self.background = background
+        self._cap = cap
+        self._bookings: dict[tuple[str, int], Booking] = {}
+        self._ended: dict[str, int] = {}
+        """flow -> the last epoch that was released: a late ant of it is refused."""
+        self._total: Load | None = None
+
+    def load(self, *, without_flow: str = "") -> Load:
+        """Everything promised and running, in one sum; a flow may leave itself out."""
+        if not without_flow:
+            if self._total is None:
+                self._total = self._sum("")
+            return self._total
+        if not any(flow == without_flow for flow, _ in self._bookings):
+            return self.load()
+        return self._sum(without_flow)
+
+    def bookings(self) -> list[Booking]:
+        """All bookings in order."""
+        return [booking for _, booking in sorted(self._bookings.items())]
+
+    def measure(self, background: Load) -> None:
+        """Take a new measurement of the load that no flow of ours causes."""
+        self.background = background
+        self._total = None
+
+    def reserve(self, booking: Booking) -> str | None:
+        """Promise room until the booking expires; why not, if there is none."""
+        ended = self._ended.get(booking.flow, -1)
+        if booking.epoch <= ended:
+            return f"epoch {booking.epoch} has ended already"
+        others = self.load(without_flow=booking.flow)
+        rho = others.rho + booking.load.rho
+        if rho >= self._cap:
+            return f"load would be {rho:.3f}, the cap is {self._cap:.2f}"
+        self._set(replace(booking, state=State.RESERVED))
+        return None
+
+    def commit(self, flow: str, epoch: int, *, expires_ms: float) -> bool:
+        """Make a reservation firm until its activation must have come; False if it is gone."""
+        return self._firm(flow, epoch, State.COMMITTED, expires_ms)
+
+    def activate(self, flow: str, epoch: int) -> bool:
+        """The plan runs: earlier epochs of the flow end here. False if nothing was committed here."""
+        firm = self._firm(flow, epoch, State.ACTIVE, float("inf"))
+        self.release(flow, epoch - 1)
+        return firm
+
+    def release(self, flow: str, epoch: int) -> bool:
+        """End every booking of the flow up to and with that epoch; late ants of those epochs will be refused."""
+        gone = [key for key in self._bookings if key[0] == flow and key[1] <= epoch]
+        for key in gone:
+            del self._bookings[key]
+        self._ended[flow] = max(epoch, self._ended.get(flow, -1))
+        if gone:
+            self._total = None
+        return bool(gone)
+
+    def cancel(self, flow: str, epoch: int) -> bool:
+        """Drop one epoch's booking unless it is active; its ant may still come, and will be refused."""
+        booking = self._bookings.get((flow, epoch))
+        if booking is not None and booking.state is State.ACTIVE:
+            return False
+        self._ended[flow] = max(epoch, self._ended.get(flow, -1))
+        if booking is None:
+            return False
+        del self._bookings[flow, epoch]
+        self._total = None
+        return True
+
+    def expire(self, *, now_ms: float) -> bool:
+        """Drop what was promised for too long without becoming firm."""
+        gone = [key for key, booking in self._bookings.items() if booking.expires_ms < now_ms]
+        for key in gone:
+            del self._bookings[key]
+        if gone:
+            self._total = None
+        return bool(gone)
+
+    def _firm(self, flow: str, epoch: int, state: State, expires_ms: float) -> bool:
+        booking = self._bookings.get((flow, epoch))
+        if booking is None:
+            return False
+        self._set(replace(booking, state=state, expires_ms=expires_ms))
+        return True
+
+    def _set(self, booking: Booking) -> None:
+        self._bookings[booking.flow, booking.epoch] = booking
+        self._total = None
+
+    def _sum(self, without_flow: str) -> Load:
+        largest: dict[str, Load] = {}
+        for (flow, _), booking in sorted(self._bookings.items()):
+            if flow != without_flow and booking.load.rho > largest.get(flow, IDLE).rho:
+                largest[flow] = booking.load
+        total = self.background
+        for flow in sorted(largest):
+            total = total.plus(largest[flow])
+        return total

@@ -1,0 +1,370 @@
+"""Leader: places one flow and keeps watching it (Ants 3.8, 3.9).
+
+A state machine at the host of the flow's first source. For each chain of the flow it waits for enough routing ants,
+then for enough scout reports; with all chains found it sends the enforcement ant, and activates the plan once that
+ant is back. After that it keeps sending a few ants and moves the flow when a report is better by the factor beta. A
+leader never holds one host while it waits for another, and everything it waits for has a time-out.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+from typing import Any
+
+from placement.ants.effects import Send, SetTimer
+from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
+from placement.ants.measuring import Leg, Measured, MeasuringAnt, RunningStop
+from placement.ants.order import ScoutReport
+from placement.ants.params import AntParams
+from placement.ants.routing import RoutingAnt, RoutingAntReturned
+from placement.ants.scouting import ScoutFailed, scout
+from placement.ants.trail import Trail
+from placement.leader_attempt import Attempt, Reason, masks
+from placement.leader_budget import Budget
+from placement.leader_damping import Comparison, Damping
+from placement.leader_events import GaveUp, HostLost, Place, Published, Stayed, TimerFired, Withdraw, Withdrawn
+from placement.leader_params import LeaderParams
+from placement.leader_params import Release as AntRelease
+from placement.model import Flow, Placement, Plan
+from placement.subqueries import Subquery, subqueries
+
+LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Withdrawn
+
+
+class Phase(Enum):
+    """What a leader is waiting for."""
+
+    RESTING = "resting"
+    ROUTING = "routing"
+    SCOUTING = "scouting"
+    ENFORCING = "enforcing"
+    WITHDRAWN = "withdrawn"
+
+
+WAITS_FOR: dict[type, frozenset[Phase]] = {
+    RoutingAntReturned: frozenset({Phase.ROUTING}),
+    ScoutReport: frozenset({Phase.SCOUTING}),
+    ScoutFailed: frozenset({Phase.SCOUTING}),
+    Enforced: frozenset({Phase.ENFORCING}),
+    Measured: frozenset({Phase.ROUTING, Phase.SCOUTING}),
+    Place: frozenset(Phase) - {Phase.WITHDRAWN},
+    Withdraw: frozenset(Phase) - {Phase.WITHDRAWN},
+    HostLost: frozenset(Phase) - {Phase.WITHDRAWN},
+    TimerFired: frozenset(Phase) - {Phase.WITHDRAWN},
+}
+"""In which phases each event means something; elsewhere it is an ant that came too late, and is ignored."""
+
+
+@dataclass(slots=True)
+class _Enforcing:
+    """The plan that an enforcement ant is carrying out."""
+
+    plan: Plan
+    ant: EnforcementAnt
+    sent_ms: float
+
+
+class Leader:
+    """The leader of one flow. `step` takes one event and gives the effects that follow."""
+
+    def __init__(
+        self, flow: Flow, params: LeaderParams, ants: AntParams, *, fastest_capacity: float, now_ms: float = 0.0
+    ) -> None:
+        """`fastest_capacity` of any host bounds from below what a placement can cost."""
+        self.flow = flow
+        self.host = flow.sources[0].host
+        self.params = params
+        self.ants = ants
+        self.phase = Phase.RESTING
+        self.plan: Plan | None = None
+        self.epoch = 0
+        self.budget = Budget(params.budget_share, depth_ms=params.budget_depth_ms)
+        self._fastest = fastest_capacity
+        self._chains: tuple[Subquery, ...] = subqueries(flow.graph)
+        self._damping = Damping(params)
+        self._attempt: Attempt | None = None
+        self._attempts = 0
+        self._round = 0
+        self._measured: Measured | None = None
+        self._enforcing: _Enforcing | None = None
+        self._now_ms = now_ms
+        self._reacts: dict[type, Callable[[Any, Random], list[LeaderEffect]]] = {
+            Place: self._on_place,
+            Withdraw: self._on_withdraw,
+            HostLost: self._on_host_lost,
+            TimerFired: self._on_timer,
+            RoutingAntReturned: self._on_routing_ant,
+            ScoutReport: self._on_report,
+            ScoutFailed: self._on_scout_failed,
+            Measured: self._on_measured,
+            Enforced: self._on_enforced,
+        }
+
+    @property
+    def running(self) -> dict[int, str]:
+        """Task -> host of the plan that runs."""
+        if self.plan is None:
+            return {}
+        index = self.flow.graph.task_index
+        return {index[task]: host for _, task, host in self.plan.placement.spots}
+
+    def step(self, event: Any, *, now_ms: float, rng: Random) -> list[LeaderEffect]:
+        """Take one event."""
+        self._now_ms = now_ms
+        if self.phase not in WAITS_FOR[type(event)]:
+            return []
+        return self._reacts[type(event)](event, rng)
+
+    # What a leader is told.
+
+    def _on_place(self, _: Place, rng: Random) -> list[LeaderEffect]:
+        if self._enforcing is not None:
+            return []
+        self._attempts = 0
+        return self._begin(Reason.FIRST if self.plan is None else Reason.USER, rng)
+
+    def _on_withdraw(self, _: Withdraw, rng: Random) -> list[LeaderEffect]:
+        hosts = set(self.running.values())
+        if self._enforcing is not None:
+            hosts |= {stop.host for stop in self._enforcing.ant.stops}
+        self.phase, self.plan, self._attempt, self._enforcing = Phase.WITHDRAWN, None, None, None
+        ends: list[LeaderEffect] = [Send(host, Release(self.flow.name, self.epoch)) for host in sorted(hosts)]
+        return [*ends, Withdrawn(self.flow.name)]
+
+    def _on_host_lost(self, event: HostLost, rng: Random) -> list[LeaderEffect]:
+        """Whatever the leader was doing, what it found may include the dead host: start again if it matters."""
+        if event.host in self.running.values():
+            self._attempts = 0
+            return [*self._abandon_enforcement(), *self._begin(Reason.LOST, rng)]
+        enforcing = self._enforcing
+        if enforcing is not None and any(stop.host == event.host for stop in enforcing.ant.stops):
+            return [*self._abandon_enforcement(), *self._try_again(f"{event.host} was lost", rng)]
+        attempt = self._attempt
+        if attempt is not None and event.host in attempt.placed.values():
+            return self._begin(attempt.reason, rng)
+        return []
+
+    def _on_timer(self, event: TimerFired, rng: Random) -> list[LeaderEffect]:
+        if event.name == "rest" and self.phase is Phase.RESTING:
+            self._attempts = 0
+            return self._begin(Reason.FIRST if self.plan is None else Reason.WATCH, rng)
+        if event.name != "patience" or self._attempt is None:
+            return []
+        if self.phase is Phase.ENFORCING:
+            return [*self._abandon_enforcement(), *self._try_again("the enforcement ant did not come back", rng)]
+        if self.phase is Phase.ROUTING:
+            return self._scout(rng) if self._attempt.returned else self._release_again("no routing ant", rng)
+        return self._choose(rng) if self._attempt.reports else self._release_again("no scout", rng)
+
+    def _on_routing_ant(self, news: RoutingAntReturned, rng: Random) -> list[LeaderEffect]:
+        attempt = self._attempt
+        self._pay(news.byte_hops)
+        if attempt is None or news.round != attempt.round:
+            return []
+        attempt.returned += 1
+        attempt.trip_ms = max(attempt.trip_ms, news.trip_ms)
+        attempt.distance_ms = min(attempt.distance_ms, news.distance_ms)
+        return self._scout(rng) if attempt.returned >= self._release.enough_routing_ants else []
+
+    def _on_report(self, report: ScoutReport, rng: Random) -> list[LeaderEffect]:
+        attempt = self._attempt
+        self._pay(report.byte_hops)
+        if attempt is None or report.round != attempt.round or report.chain != attempt.chain:
+            return []
+        attempt.reports.append(report)
+        enough = len(attempt.reports) >= self._release.enough_reports
+        return self._choose(rng) if enough or self._is_outstanding(report) else []
+
+    def _on_scout_failed(self, news: ScoutFailed, _: Random) -> list[LeaderEffect]:
+        self._pay(news.byte_hops)
+        return []
+
+    def _on_measured(self, news: Measured, _: Random) -> list[LeaderEffect]:
+        self._measured = news
+        return []
+
+    def _on_enforced(self, news: Enforced, rng: Random) -> list[LeaderEffect]:
+        enforcing = self._enforcing
+        if enforcing is None or news.epoch != enforcing.plan.epoch:
+            return []
+        late = self._now_ms - enforcing.sent_ms > self.ants.enforcement.activation_ms / 2
+        if news.committed and not late:
+            return self._activate(enforcing)
+        why = "the enforcement ant came back too late" if news.committed else news.why
+        return [*self._abandon_enforcement(), *self._try_again(why, rng)]
+
+    # What a leader does.
+
+    @property
+    def _release(self) -> AntRelease:
+        watching = self._attempt is not None and self._attempt.reason is Reason.WATCH
+        return self.params.watching if watching else self.params.placing
+
+    def _begin(self, reason: Reason, rng: Random) -> list[LeaderEffect]:
+        """Start to look for a complete placement."""
+        self._round += 1
+        self._attempt = Attempt(reason, self._round)
+        self._measured = None
+        measure = self._measure() if reason in (Reason.WATCH, Reason.USER) else []
+        return [*measure, *self._route(rng)]
+
+    def _route(self, _: Random) -> list[LeaderEffect]:
+        """Release routing ants for the present chain."""
+        attempt = self._attempt
+        assert attempt is not None
+        self.phase = Phase.ROUTING
+        attempt.returned, attempt.reports = 0, []
+        attempt.distance_ms = math.inf
+        attempt.releases += 1
+        chain = self._chains[attempt.chain]
+        start, end = chain.start.resolve(attempt.placed), chain.end.resolve(attempt.placed)
+        ant = RoutingAnt(self.flow.name, attempt.round, end, Trail.start(start), self.host)
+        ants: list[LeaderEffect] = [Send(start, ant)] * self._release.routing_ants
+        return [*ants, self._patience(self.params.patience_ms)]
+
+    def _scout(self, rng: Random) -> list[LeaderEffect]:
+        """Enough routing ants are back: release scouts for the present chain."""
+        attempt = self._attempt
+        assert attempt is not None
+        self.phase = Phase.SCOUTING
+        order = attempt.order(self.flow, self._chains[attempt.chain], self.running)
+        count = self._release.scouts * 2 ** min(attempt.releases - 1, 3)
+        scouts: list[LeaderEffect] = [
+            Send(order.start, scout(order, self.host, self.ants.scouting, rng=rng)) for _ in range(count)
+        ]
+        return [*scouts, self._patience(self._trips_ms(attempt.trip_ms))]
+
+    def _release_again(self, what: str, rng: Random) -> list[LeaderEffect]:
+        """Nobody came back in time: send more, or let the attempt fail."""
+        attempt = self._attempt
+        assert attempt is not None
+        if attempt.releases < self.params.max_releases:
+            return self._route(rng)
+        return self._try_again(f"{what} came back from chain {attempt.chain} after {attempt.releases} releases", rng)
+
+    def _try_again(self, why: str, rng: Random) -> list[LeaderEffect]:
+        """The attempt failed: begin anew with fresh ants, or rest for a while."""
+        attempt = self._attempt
+        assert attempt is not None
+        self._attempts += 1
+        if attempt.reason is Reason.WATCH:
+            return self._rest([Stayed(self.flow.name, math.nan, attempt.cost_ms, why)])
+        if self._attempts < self.params.max_attempts:
+            return self._begin(attempt.reason, rng)
+        return self._rest([GaveUp(self.flow.name, why)], after_ms=self.params.retry_after_ms)
+
+    def _choose(self, rng: Random) -> list[LeaderEffect]:
+        """Take the best report of the present chain; go on to the next chain, or to the decision."""
+        attempt = self._attempt
+        assert attempt is not None
+        best = min(attempt.reports, key=lambda report: (report.score_ms, report.hosts))
+        attempt.settle(best, self._chains[attempt.chain])
+        if attempt.chain < len(self._chains):
+            return self._route(rng)
+        return self._decide()
+
+    def _decide(self) -> list[LeaderEffect]:
+        """All chains are found: carry the placement out, or stay where the flow is."""
+        attempt = self._attempt
+        assert attempt is not None
+        if attempt.reason is Reason.WATCH or (attempt.reason is Reason.USER and self._measured is not None):
+            now_cost = self._measured.cost_ms if self._measured is not None else math.nan
+            moves = tuple(
+                (task, host) for task, host in sorted(attempt.placed.items()) if self.running.get(task) != host
+            )
+            comparison = Comparison(now_cost, attempt.cost_ms, moves)
+            beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
+            objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
+            if objection is not None:
+                return self._rest([Stayed(self.flow.name, now_cost, attempt.cost_ms, objection)])
+        return self._enforce()
+
+    def _enforce(self) -> list[LeaderEffect]:
+        attempt = self._attempt
+        assert attempt is not None
+        self.phase = Phase.ENFORCING
+        self.epoch += 1
+        tasks = self.flow.tasks
+        new = Placement.of({(self.flow.name, tasks[task].name): host for task, host in attempt.placed.items()})
+        old = self.plan.placement if self.plan is not None else Placement()
+        plan = Plan.between(self.flow.name, self.epoch, old, new)
+        trip_ms = 2 * attempt.longest_trip_ms * len(attempt.placed)
+        ant = EnforcementAnt(self.flow, self.epoch, self.host, attempt.stops(), trip_ms, self.ants.scouting.social)
+        self._enforcing = _Enforcing(plan, ant, self._now_ms)
+        return [Send(ant.stops[0].host, ant), self._patience(self._trips_ms(trip_ms))]
+
+    def _abandon_enforcement(self) -> list[LeaderEffect]:
+        """Give an enforcement up: its epoch is dead, wherever its ant may still be."""
+        enforcing, self._enforcing = self._enforcing, None
+        if enforcing is None:
+            return []
+        return [Send(stop.host, Cancellation(self.flow.name, enforcing.plan.epoch)) for stop in enforcing.ant.stops]
+
+    def _activate(self, enforcing: _Enforcing) -> list[LeaderEffect]:
+        """The plan is committed everywhere: let it run, and end what ran before."""
+        attempt = self._attempt
+        assert attempt is not None
+        before = self.running
+        self.plan, self._enforcing = enforcing.plan, None
+        kept = set(self.running.values())
+        self._damping.left(
+            {task: host for task, host in before.items() if self.running[task] != host}, now_ms=self._now_ms
+        )
+        effects: list[LeaderEffect] = [Send(host, Activation(self.flow.name, self.epoch)) for host in sorted(kept)]
+        effects += [Send(host, Release(self.flow.name, self.epoch - 1)) for host in sorted(set(before.values()) - kept)]
+        graph = self.flow.graph
+        bytes_per_ms = sum(edge.rate_per_ms * edge.message_bytes for edge in graph.edges) / len(graph.edges)
+        self.budget.earn(bytes_per_ms * max(1, attempt.hops), now_ms=self._now_ms)
+        return self._rest([*effects, Published(self.plan, attempt.cost_ms, attempt.reason.value)])
+
+    def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
+        """Wait for the next round: as soon as the interval and the budget allow."""
+        self.phase, self._attempt = Phase.RESTING, None
+        if after_ms is not None:
+            return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
+        if self.plan is None or not self.params.watch:
+            return effects
+        at_ms = max(self._now_ms + self.params.watch_every_ms, self.budget.free_at_ms(now_ms=self._now_ms))
+        return effects if math.isinf(at_ms) else [*effects, SetTimer(self.flow.name, "rest", at_ms)]
+
+    def _measure(self) -> list[LeaderEffect]:
+        """Send an ant to ask what the flow costs where it runs."""
+        running = self.running
+        graph = self.flow.graph
+        legs: dict[str, list[Leg]] = {}
+        for edge in graph.edges:
+            origin = edge.tail_host if edge.from_source else running[edge.tail_task]
+            target = edge.head_host if edge.to_sink else running[edge.head_task]
+            if origin != target:
+                legs.setdefault(origin, []).append(Leg(target, edge.path_share))
+        at = dict(masks(running))
+        stops = tuple(
+            RunningStop(host, at.get(host, 0), tuple(legs.get(host, ()))) for host in sorted(set(legs) | set(at))
+        )
+        ant = MeasuringAnt(self.flow, self._round, self.host, stops, self.ants.scouting.social)
+        return [Send(stops[0].host, ant)]
+
+    def _is_outstanding(self, report: ScoutReport) -> bool:
+        """Within a hair of what no placement can beat: the straight way and the fastest host, without any queue."""
+        attempt = self._attempt
+        assert attempt is not None
+        chain = self._chains[attempt.chain]
+        graph = self.flow.graph
+        mask = chain.mask(0, len(chain.tasks) - 1)
+        service_ms = sum(
+            graph.edges[edge].path_share * stream.work / self._fastest for edge, stream in graph.streams(mask)
+        )
+        bound_ms = self.flow.weight * (min(chain.shares) * attempt.distance_ms + service_ms)
+        return report.score_ms <= self.params.outstanding * bound_ms
+
+    def _pay(self, byte_hops: float) -> None:
+        if self.plan is not None:
+            self.budget.pay(byte_hops, now_ms=self._now_ms)
+
+    def _trips_ms(self, trip_ms: float) -> float:
+        return self.params.patience_trips * trip_ms + self.params.patience_ms / 10
+
+    def _patience(self, wait_ms: float) -> SetTimer:
+        return SetTimer(self.flow.name, "patience", self._now_ms + wait_ms)

@@ -1,0 +1,55 @@
+"""Damping: why a leader does not move a flow although a report looks better (DESIGN section 5, after placement).
+
+Hysteresis: the new cost times beta must still be below the present one. Cool-down: no task goes back to a host it has
+just left. Worth: what the moved tasks' pause costs must be less than what the move gains while it is likely to last.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from placement.leader_params import LeaderParams
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A flow's present cost and that of a placement it might move to."""
+
+    now_ms_cost: float
+    new_ms_cost: float
+    moves: tuple[tuple[int, str], ...]
+    """(task, target host) of every task that would move."""
+
+
+class Damping:
+    """What one leader remembers of its moves."""
+
+    def __init__(self, params: LeaderParams) -> None:
+        self._params = params
+        self._left_ms: dict[tuple[int, str], float] = {}
+
+    def left(self, moves: Mapping[int, str], *, now_ms: float) -> None:
+        """Tasks left these hosts."""
+        self._left_ms |= {(task, host): now_ms for task, host in moves.items()}
+
+    def objection(self, comparison: Comparison, *, beta: float, now_ms: float) -> str | None:
+        """Why not to move; None if the move is worth it."""
+        now_cost, new_cost = comparison.now_ms_cost, comparison.new_ms_cost
+        if not comparison.moves:
+            return "it is where the flow already runs"
+        # Ants 3.9: better by the factor beta.
+        if not new_cost * beta < now_cost:
+            return f"{new_cost:.2f} ms is not better than {now_cost:.2f} ms by the factor {beta:g}"
+        if math.isinf(now_cost):
+            return None
+        cool_ms = self._params.cool_down_rounds * self._params.watch_every_ms
+        for task, host in comparison.moves:
+            left_ms = self._left_ms.get((task, host), -math.inf)
+            if now_ms - left_ms < cool_ms:
+                return f"task {task} left {host} only {now_ms - left_ms:.0f} ms ago; the cool-down is {cool_ms:.0f} ms"
+        # A message that meets the pause waits half of it on average: pause^2 / 2 for each moved task, against the gain.
+        price = len(comparison.moves) * self._params.pause_ms**2 / 2
+        gain = (now_cost - new_cost) * self._params.horizon_ms
+        if gain <= price:
+            return f"the pause of {len(comparison.moves)} moves costs more than {now_cost - new_cost:.3f} ms gained"
+        return None

@@ -1,0 +1,68 @@
+"""What a leader is told beside its ants' news, and what it asks of its body beside sending messages."""
+
+from dataclasses import dataclass
+
+from placement.model import Plan
+
+# Events in. News of ants (RoutingAntReturned, ScoutReport, ScoutFailed, Enforced, Measured) come from placement.ants.
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Place the flow, or look for a better place now because a user asks (Ants 3.9, end)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """The flow ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLost:
+    """A host died; whatever ran there does not run any more."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """A timer that the leader set has run out."""
+
+    name: str
+
+
+# Effects out, beside Send and SetTimer.
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """This plan runs from now on; what ran before ends. `cost_ms` is the price it was chosen for."""
+
+    plan: Plan
+    cost_ms: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """No placement was found; the leader tries again later."""
+
+    flow: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """A round of ants found nothing worth a move, and why."""
+
+    flow: str
+    now_cost_ms: float
+    best_cost_ms: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The flow has ended; nothing of it runs."""
+
+    flow: str

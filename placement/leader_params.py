@@ -1,0 +1,74 @@
+"""How a leader goes about its work: how many ants, how long to wait, when to move. Two sets: the paper's and ours."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """How many ants one release has, and how many of them must come back before the leader goes on."""
+
+    routing_ants: int
+    enough_routing_ants: int
+    scouts: int
+    enough_reports: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.enough_routing_ants <= self.routing_ants and 1 <= self.enough_reports <= self.scouts):
+            raise ValueError(f"{self}: give at least 1 ant, and ask for no more to return than are sent")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderParams:
+    """Everything that leaders of one system have in common."""
+
+    placing: Release = Release(routing_ants=10, enough_routing_ants=8, scouts=12, enough_reports=10)
+    watching: Release = Release(routing_ants=3, enough_routing_ants=2, scouts=2, enough_reports=2)
+    outstanding: float = 1.02
+    """A report within this factor of the lower bound is taken at once."""
+    patience_ms: float = 2_000.0
+    """How long to wait for ants whose trip time is not known yet."""
+    patience_trips: float = 4.0
+    """And for ants whose trip time is known, in trips (plus a tenth of the patience)."""
+    max_releases: int = 6
+    """Releases of ants for one chain before an attempt fails."""
+    max_attempts: int = 6
+    """Attempts before the leader gives up for a while."""
+    retry_after_ms: float = 10_000.0
+    watch_every_ms: float = 5_000.0
+    """Shortest time between two rounds of ants for a running flow; the budget may make it longer."""
+    watch: bool = True
+    """False: a placed flow stays where it is (the paper's comparison without self-optimisation)."""
+    cool_down_rounds: int = 3
+    """A task does not return to a host it left less than this many rounds ago."""
+    pause_ms: float = 70.0
+    """Predicted pause of a moved task."""
+    horizon_ms: float = 60_000.0
+    """How long a better placement is assumed to stay better."""
+    budget_share: float | None = 8e-5
+    """Ants of a running flow may take this share of its data's byte-hops; None: no limit."""
+    budget_depth_ms: float = 60_000.0
+    """A leader may save this much time's worth of budget."""
+
+    def __post_init__(self) -> None:
+        for name in ("patience_ms", "patience_trips", "retry_after_ms", "watch_every_ms", "horizon_ms"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; give more than 0")
+        if self.outstanding < 1:
+            raise ValueError(f"outstanding is {self.outstanding}; no report is below the lower bound: give 1 or more")
+        if min(self.max_releases, self.max_attempts) < 1:
+            raise ValueError("max_releases and max_attempts must be at least 1")
+        if self.budget_share is not None and not 0 < self.budget_share < 1:
+            raise ValueError(f"budget_share is {self.budget_share}; give a share in (0, 1), or None for no limit")
+
+
+IMPROVED_LEADER = LeaderParams()
+
+PAPER_LEADER = LeaderParams(
+    placing=Release(routing_ants=100, enough_routing_ants=30, scouts=30, enough_reports=10),
+    watching=Release(routing_ants=20, enough_routing_ants=5, scouts=10, enough_reports=5),
+    outstanding=1.0,
+    max_releases=40,
+    cool_down_rounds=0,
+    pause_ms=0.0,
+    budget_share=None,
+)
