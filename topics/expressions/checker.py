@@ -1,8 +1,7 @@
-"""Finds what is certain to go wrong: unknown functions and fields, wrong numbers of arguments, operands of a kind
-that can only give null.
+"""Finds what is certain to go wrong: unknown functions and fields, operands of a kind that can only give null.
 
-It reports what is certain for every record that obeys the schema, and stays silent about what merely might happen:
-that becomes null at run time. The kinds it infers (without a schema, because records need not obey it) also tell the
+It reports what is certain for every record that obeys the schema, and stays silent about what merely might happen: that
+becomes null at run time. The kinds it infers (without a schema, because records need not obey it) also tell the
 compiler where a guard can be left out.
 """
 

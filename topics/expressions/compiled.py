@@ -1,5 +1,4 @@
-"""From expressions to Python functions over a batch of records: one comprehension for the whole batch, no call for a
-record.
+"""From expressions to Python functions over a batch of records: one comprehension for the batch, no call for a record.
 
 The functions are pure: same records in, same list out, whatever came before. They never raise on JSON-like records.
 """
@@ -21,22 +20,22 @@ NamedExpressions = Sequence[tuple[str, Expression]]
 
 def compile_column(expression: Expression) -> Callable[[Sequence[Record]], list[Any]]:
     """The expression's value for each record."""
-    return _batch_function(lambda emitter: emitter.leaving(expression.tree))
+    return _both_forms(lambda emitter: emitter.leaving(expression.tree))
 
 
 def compile_mask(expression: Expression) -> Callable[[Sequence[Record]], list[bool]]:
     """For each record whether the expression is true; null and other values count as not true."""
-    return _batch_function(lambda emitter: emitter.truth(expression.tree))
+    return _both_forms(lambda emitter: emitter.truth(expression.tree))
 
 
 def compile_object(fields: NamedExpressions) -> Callable[[Sequence[Record]], list[Record]]:
     """For each record a new one with these fields and no others."""
-    return _batch_function(lambda emitter: _object(emitter, fields))
+    return _both_forms(lambda emitter: _object(emitter, fields))
 
 
 def compile_update(fields: NamedExpressions, drop: Sequence[str] = ()) -> Callable[[Sequence[Record]], list[Record]]:
     """For each record a new one with these fields added or replaced, and those in `drop` left out unless set."""
-    updated = _batch_function(lambda emitter: _object(emitter, fields, based_on_record=True))
+    updated = _both_forms(lambda emitter: _object(emitter, fields, based_on_record=True))
     unwanted = sorted(set(drop) - {name for name, _ in fields})
     if not unwanted:
         return updated
@@ -53,7 +52,7 @@ def compile_update(fields: NamedExpressions, drop: Sequence[str] = ()) -> Callab
 
 def compile_tuples(expressions: Sequence[Expression]) -> Callable[[Sequence[Record]], list[tuple[Any, ...]]]:
     """For each record a tuple of the expressions' values."""
-    return _batch_function(
+    return _both_forms(
         lambda emitter: ast.Tuple([emitter.leaving(expression.tree) for expression in expressions], ast.Load())
     )
 
@@ -81,15 +80,14 @@ def _object(emitter: Emitter, fields: NamedExpressions, *, based_on_record: bool
     return ast.Dict(keys, values)
 
 
-def _batch_function(element: Callable[[Emitter], ast.expr]) -> BatchFunction:
-    """`[element for record in records]` in both forms."""
-    fast, safe = (_function(_comprehension(element(emitter)), "records") for emitter in (FastEmitter(), SafeEmitter()))
-    return with_fallback(fast, safe)
-
-
-def _comprehension(element: ast.expr) -> ast.expr:
+def batch_function(element: ast.expr) -> BatchFunction:
+    """`[element for record in records]`."""
     each = ast.comprehension(ast.Name(RECORD, ast.Store()), name_of("records"), [], is_async=0)
-    return ast.ListComp(element, [each])
+    return _function(ast.ListComp(element, [each]), "records")
+
+
+def _both_forms(element: Callable[[Emitter], ast.expr]) -> BatchFunction:
+    return with_fallback(batch_function(element(FastEmitter())), batch_function(element(SafeEmitter())))
 
 
 def _function(body: ast.expr, parameter: str) -> Callable[[Any], Any]:

@@ -68,17 +68,15 @@ class Emitter(ABC):
     def kinds(self, tree: Tree) -> Kinds:
         return self._checker.kinds(tree)
 
-    def value(self, tree: Tree) -> ast.expr:  # noqa: PLR0911 - one case for each kind of part
+    def value(self, tree: Tree) -> ast.expr:
         """The value of `tree`."""
         match tree:
             case Literal(value=value):
                 return ast.Constant(value)
             case ListOf(items=items):
                 return ast.List([self.leaving(item) for item in items], ast.Load())
-            case IsNull(operand=Literal(value=value)):
-                return ast.Constant(value is None)
             case IsNull(operand=operand):
-                return compare(self.nullable(operand), ast.Is(), ast.Constant(None))
+                return self._is(self.nullable(operand), None)
             case Call(name="if", arguments=arguments):
                 return self._if([self.value(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
             case Call(name="coalesce", arguments=arguments):
@@ -110,7 +108,7 @@ class Emitter(ABC):
                 return ast.BoolOp(ast.And() if op == "and" else ast.Or(), [self.truth(operand) for operand in operands])
             case Call(name="if", arguments=arguments):
                 return self._if([self.truth(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
-        return self.value(tree) if self.surely_bool(tree) else compare(self.value(tree), ast.Is(), ast.Constant(True))
+        return self.value(tree) if self.surely_bool(tree) else self._is(self.value(tree), True)
 
     def falsity(self, tree: Tree) -> ast.expr:
         """Whether `tree` is false (and not null), as a real bool."""
@@ -127,7 +125,7 @@ class Emitter(ABC):
                 return self._if([self.falsity(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
         if self.surely_bool(tree):
             return ast.UnaryOp(ast.Not(), self.value(tree))
-        return compare(self.value(tree), ast.Is(), ast.Constant(False))
+        return self._is(self.value(tree), False)
 
     @abstractmethod
     def operation(self, tree: Tree) -> ast.expr:
@@ -154,6 +152,12 @@ class Emitter(ABC):
         self._temporaries += 1
         name = f"kept_{self._temporaries}"
         return ast.NamedExpr(ast.Name(name, ast.Store()), value), name_of(name)
+
+    def _is(self, value: ast.expr, constant: bool | None) -> ast.expr:
+        """Whether the value is this constant."""
+        if not any(isinstance(part, ast.Name) for part in ast.walk(value)):  # a constant itself: Python would warn
+            value, _ = self.kept(value)
+        return compare(value, ast.Is(), ast.Constant(constant))
 
     def _if(self, values: list[ast.expr], conditions: tuple[Tree, ...]) -> ast.expr:
         outcome = values[-1]

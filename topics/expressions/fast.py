@@ -1,5 +1,6 @@
-"""The fast form: bare Python operators on `record['field']`. It raises where the safe form would give null, and never
-differs otherwise.
+"""The fast form: bare Python operators on `record['field']`.
+
+It raises where the safe form would give null, and never differs otherwise.
 """
 
 import ast

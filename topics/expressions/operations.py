@@ -1,5 +1,4 @@
-"""The operations of the language on values of any kind. Where Python would raise, the result is null; none of these
-ever raises.
+"""The operations of the language on values of any kind. None of them raises: where Python would, the result is null.
 
 Each does what the fast form of the compiled code does with bare operators, so the two can't differ where the bare
 operator works. The unary plus is the guard that makes it so: it passes numbers and refuses text and lists, which `+`,

@@ -1,6 +1,4 @@
-"""From text to tokens. A token carries its value (numbers and texts decoded, durations in milliseconds) and its
-column.
-"""
+"""From text to tokens. A token carries its column and its value: numbers and texts decoded, durations in ms."""
 
 import re
 from dataclasses import dataclass

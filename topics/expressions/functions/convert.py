@@ -1,5 +1,6 @@
-"""Conversions. Text is read strictly: decimal digits, optional sign, surrounding spaces; no `1_000`, no `nan`, no
-foreign digits.
+"""Conversions between texts, numbers and truth values.
+
+Text is read strictly: decimal digits, optional sign, surrounding spaces; no `1_000`, no `nan`, no foreign digits.
 """
 
 import re

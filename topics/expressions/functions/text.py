@@ -1,5 +1,6 @@
-"""Functions on text. Positions count from 0, as in `tags[0]`. There are no regular expressions: they can be made to
-run for ever.
+"""Functions on text. Positions count from 0, as in `tags[0]`.
+
+There are no regular expressions, because they can be made to run for ever, and what grows a text has a limit.
 """
 
 from topics.expressions.functions.convert import to_string

@@ -1,7 +1,7 @@
-"""Functions on time: milliseconds since 1970 in UTC. There is no now(): the same record gives the same result
-whenever it is read.
+"""Functions on time: milliseconds since 1970 in UTC.
 
-The calendar is Gregorian, from year 1 to 9999; weekday() is 1 on Monday and 7 on Sunday.
+There is no now(): the same record gives the same result whenever it is read. The calendar is Gregorian, from year 1 to
+9999; weekday() is 1 on Monday and 7 on Sunday.
 """
 
 from datetime import UTC, date, datetime
