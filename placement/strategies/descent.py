@@ -1,0 +1,190 @@
+"""Steepest descent over single-task moves, for all flows at once, in arrays.
+
+The price of moving task t from host a to host h is exact and local: what h pays more with t (streams of t's flow on
+h change from one subset to another), what a pays less without it, and the travel on t's edges. Three tables hold
+these for all tasks and hosts; a move makes only the columns of its two hosts and the rows of its flow stale. Queues
+before wires are taken at their background load here; the evaluator has the last word.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.evaluator_travel import travel_matrix_ms
+from placement.model.graph import FlowGraph
+from placement.model.placement import Placement
+from placement.model.problem import Problem
+from placement.queueing import wire_stream
+from placement.queueing.arrays import SERVICE, SUMS, WEIGHT, Array, background_sums, scale, stream_sums, waits_ms
+
+Indices = NDArray[np.intp]
+SMALLEST_GAIN = 1e-9
+"""Moves that gain a smaller share of the whole cost than this are rounding."""
+
+
+class Descent:
+    """A placement under improvement. Tasks of all flows are numbered through."""
+
+    def __init__(self, problem: Problem, start: Placement) -> None:
+        network = problem.network
+        self._problem = problem
+        self._cap = problem.utilisation_cap
+        self._names = [(flow.name, task.name) for flow in problem.flows for task in flow.tasks]
+        self._flow_of = np.array([i for i, flow in enumerate(problem.flows) for _ in flow.tasks], dtype=np.intp)
+        firsts = np.cumsum([0] + [len(flow.tasks) for flow in problem.flows])
+        self._tasks_of = [np.arange(firsts[i], firsts[i + 1]) for i in range(len(problem.flows))]
+        self._graphs = [flow.graph for flow in problem.flows]
+        self._units: list[dict[int, Array]] = [{0: np.zeros(SUMS)} for _ in problem.flows]
+        self._factors = scale(network.capacities)
+        self.where: Indices = np.array([network.host_index[start.hosts[name]] for name in self._names], dtype=np.intp)
+        count, hosts = len(self._names), len(network.hosts)
+        self._delays, self._per_byte = _travel(problem)
+        self._masks: list[dict[int, int]] = [{} for _ in problem.flows]
+        for task in range(count):
+            masks, flow = self._masks[self._flow_of[task]], self._flow_of[task]
+            masks[int(self.where[task])] = masks.get(int(self.where[task]), 0) | 1 << int(task - firsts[flow])
+        self._background = background_sums(problem.host_loads)
+        self._background[WEIGHT] = 0.0  # only the flows to be placed count
+        self._flows_at: list[set[int]] = [set() for _ in network.hosts]
+        for flow, masks in enumerate(self._masks):
+            for host in masks:
+                self._flows_at[host].add(flow)
+        self._loads = self._background.copy()
+        self._joining = np.zeros((SUMS, count, hosts))
+        self._leaving = np.zeros((SUMS, count))
+        self._travel = np.zeros((count, hosts))
+        for flow in range(len(problem.flows)):
+            self._refresh_flow(flow)
+        self._paid = np.zeros(hosts)
+        self._more = np.zeros((count, hosts))
+        self._less = np.zeros(count)
+        self._refresh_hosts(np.arange(hosts))
+
+    @property
+    def placement(self) -> Placement:
+        names = [host.name for host in self._problem.network.hosts]
+        return Placement.of({key: names[int(host)] for key, host in zip(self._names, self.where, strict=True)})
+
+    def step(self, at_most: int) -> int:
+        """Make the best move, and up to `at_most` in all whose hosts and flows don't touch; returns how many."""
+        every = np.arange(len(self.where))
+        change = self._more + self._travel
+        change -= (self._less + self._travel[every, self.where])[:, None]
+        change[every, self.where] = math.inf
+        targets = change.argmin(axis=1)
+        gains = change[every, targets]
+        enough = -SMALLEST_GAIN * float(self._paid.sum())
+        order = np.argsort(gains, kind="stable")
+        hosts: set[int] = set()
+        flows: set[int] = set()
+        made = 0
+        for task in order[: 8 * at_most]:
+            origin, target, flow = int(self.where[task]), int(targets[task]), int(self._flow_of[task])
+            if not gains[task] < enough or made == at_most:
+                break
+            if origin in hosts or target in hosts or flow in flows:
+                continue
+            hosts |= {origin, target}
+            flows.add(flow)
+            self._move(int(task), origin, target)
+            made += 1
+        for flow in sorted(flows):
+            self._refresh_flow(flow)
+        if made:
+            self._refresh_hosts(np.array(sorted(hosts), dtype=np.intp))
+            self._refresh_rows(np.concatenate([self._tasks_of[flow] for flow in sorted(flows)]))
+        return made
+
+    def _move(self, task: int, origin: int, target: int) -> None:
+        flow = int(self._flow_of[task])
+        masks, bit = self._masks[flow], 1 << int(task - self._tasks_of[flow][0])
+        masks[target] = masks.get(target, 0) | bit
+        self._flows_at[target].add(flow)
+        masks[origin] &= ~bit
+        if not masks[origin]:
+            del masks[origin]
+            self._flows_at[origin].discard(flow)
+        self.where[task] = target
+
+    def _unit(self, flow: int, mask: int) -> Array:
+        """The streams that enter a host holding that subset of the flow, at capacity 1."""
+        known = self._units[flow].get(mask)
+        if known is None:
+            rows = [stream_sums(stream) for _, stream in self._graphs[flow].streams(mask)]
+            known = self._units[flow][mask] = np.sum(rows, axis=0)
+        return known
+
+    def _refresh_flow(self, flow: int) -> None:
+        """Tables of one flow's tasks after one of them moved: what they bring, take along, and travel."""
+        tasks, masks = self._tasks_of[flow], self._masks[flow]
+        first = int(tasks[0]) if len(tasks) else 0
+        for task in tasks:
+            bit = 1 << int(task - first)
+            self._joining[:, task] = self._unit(flow, bit)[:, None]
+            for host, mask in masks.items():
+                if mask & bit:
+                    self._leaving[:, task] = self._unit(flow, mask & ~bit) - self._unit(flow, mask)
+                else:
+                    self._joining[:, task, host] = self._unit(flow, mask | bit) - self._unit(flow, mask)
+        self._travel[tasks] = self._travel_rows(self._graphs[flow], first)
+
+    def _travel_rows(self, graph: FlowGraph, first: int) -> Array:
+        index: Mapping[str, int] = self._problem.network.host_index
+        rows = np.zeros((graph.task_count, self._factors.shape[1]))
+        for edge in graph.edges:
+            weight = graph.flow.weight * edge.path_share
+            if not edge.to_sink:
+                tail = index[edge.tail_host] if edge.from_source else self.where[first + edge.tail_task]
+                rows[edge.head_task] += weight * (self._delays[tail] + edge.message_bytes * self._per_byte[tail])
+            if not edge.from_source:
+                head = index[edge.head_host] if edge.to_sink else self.where[first + edge.head_task]
+                rows[edge.tail_task] += weight * (self._delays[:, head] + edge.message_bytes * self._per_byte[:, head])
+        return rows
+
+    def _refresh_hosts(self, hosts: Indices) -> None:
+        """What joining costs at those hosts, and what leaving them saves, for all tasks."""
+        for host in hosts:
+            # Summed anew, not added to and subtracted from: an emptied host is exactly empty.
+            self._loads[:, host] = self._background[:, host]
+            for flow in sorted(self._flows_at[host]):
+                self._loads[:, host] += self._unit(flow, self._masks[flow][int(host)]) * self._factors[:, host]
+        self._paid[hosts] = self._pay(self._loads[:, hosts])
+        after = self._joining[:, :, hosts] * self._factors[:, None, hosts]
+        after += self._loads[:, None, hosts]
+        self._more[:, hosts] = self._pay(after) - self._paid[hosts]
+        self._refresh_less(np.flatnonzero(np.isin(self.where, hosts)))
+
+    def _refresh_rows(self, tasks: Indices) -> None:
+        """What those tasks cost at any host, after their flow changed shape."""
+        after = self._joining[:, tasks] * self._factors[:, None]
+        after += self._loads[:, None]
+        self._more[tasks] = self._pay(after) - self._paid
+        self._refresh_less(tasks)
+
+    def _refresh_less(self, tasks: Indices) -> None:
+        hosts = self.where[tasks]
+        after = self._loads[:, hosts] + self._leaving[:, tasks] * self._factors[:, hosts]
+        self._less[tasks] = self._paid[hosts] - self._pay(after)
+
+    def _pay(self, sums: Array) -> Array:
+        """What all streams of a host pay there together."""
+        waits = waits_ms(sums, self._cap)
+        with np.errstate(invalid="ignore"):
+            paid: Array = sums[WEIGHT] * waits + sums[SERVICE]
+        paid[np.isinf(waits)] = math.inf
+        return paid
+
+
+def _travel(problem: Problem) -> tuple[Array, Array]:
+    """Travel between all pairs as a fixed part (propagation, waits at background load) and a part per byte."""
+    network = problem.network
+    zero = np.zeros_like(network.delays_ms)
+    if not network.has_queues:
+        return network.delays_ms, zero
+    cap = problem.utilisation_cap
+    fixed = travel_matrix_ms(network, problem.wire_loads, wire_stream(0.0, 0.0), cap=cap)
+    one_byte = travel_matrix_ms(network, problem.wire_loads, wire_stream(0.0, 1.0), cap=cap)
+    with np.errstate(invalid="ignore"):
+        return fixed, np.where(np.isinf(fixed), 0.0, one_byte - fixed)

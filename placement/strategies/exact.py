@@ -1,0 +1,69 @@
+"""The exact optimum over all flows together, with its proof.
+
+Up to `exhaustive_limit` placements all are priced. Beyond, branch and bound, with a bound proven at every step.
+Beyond `max_tasks` tasks in all the tables would not fit: flows are placed in turn instead, and the proposal says
+that it is no proof and what it is bounded by.
+"""
+
+import math
+import random
+from dataclasses import dataclass
+
+from placement.model.errors import require
+from placement.model.problem import Problem
+from placement.strategies.coarse_bound import coarse_bound_ms
+from placement.strategies.exact_search import enumerate_all, search
+from placement.strategies.protocol import Proposal, propose
+from placement.strategies.sequential import SequentialOptimum, describe
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """How hard to search. Limits are counts, never seconds, so the same problem ends alike everywhere."""
+
+    social: bool = False
+    """Whether what the background's flows lose counts too; the paper's optimum looks at its own latency only."""
+    exhaustive_limit: int = 2000
+    max_tasks: int = 10
+    max_branches: int = 5000
+    gap: float = 1e-6
+    """A placement within this share of the bound counts as proven."""
+
+    def __post_init__(self) -> None:
+        require(self.exhaustive_limit >= 0, f"exhaustive_limit is {self.exhaustive_limit}; give 0 or more")
+        require(1 <= self.max_tasks <= 14, f"max_tasks is {self.max_tasks}; tables of 2^tasks need 1 to 14")
+        require(self.max_branches >= 1, f"max_branches is {self.max_branches}; give 1 or more")
+        require(0 <= self.gap < 1, f"gap is {self.gap}; give a share in [0, 1)")
+
+    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+        tasks = sum(len(flow.tasks) for flow in problem.flows)
+        if tasks > self.max_tasks:
+            return self._in_turn(problem, tasks, rng)
+        if len(problem.network.hosts) ** tasks <= self.exhaustive_limit:
+            found = enumerate_all(problem, social=self.social)
+            reason = f"all {found.branches} placements priced"
+        else:
+            found = search(problem, social=self.social, max_branches=self.max_branches, gap=self.gap)
+            reason = describe("all flows", found, self.gap)
+        proposal = propose(problem, found.placement, (reason,))
+        return Proposal(
+            proposal.placement,
+            proposal.cost_ms,
+            proposal.reasons,
+            bound_ms=found.bound_ms,
+            gap=found.gap,
+            proven=found.proven(self.gap),
+        )
+
+    def _in_turn(self, problem: Problem, tasks: int, rng: random.Random) -> Proposal:
+        turn = SequentialOptimum(max_tasks=self.max_tasks, max_branches=self.max_branches, gap=self.gap)
+        proposal = turn.place(problem, rng=rng)
+        reason = f"{tasks} tasks in all, more than {self.max_tasks}: flows placed in turn, no proof for all"
+        least = coarse_bound_ms(problem)
+        return Proposal(
+            proposal.placement,
+            proposal.cost_ms,
+            (reason, *proposal.reasons),
+            bound_ms=least,
+            gap=proposal.cost_ms / least - 1.0 if least > 0 else math.inf,
+        )

@@ -1,0 +1,135 @@
+"""Branch and bound over hosts for tasks, best bound first, until the best placement found is proven.
+
+Each branch is bounded by the programme over pieces (exact_bound), which also proposes a placement. Where pieces
+meet on a host the proposal may cost more than the bound: then one task there is branched on, at this host or
+anywhere else. Loose edges (diamonds) are settled first, by trying their head on every host. The search ends by
+proof, or by `max_branches`: a count, not a clock, so that it ends alike everywhere.
+"""
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.evaluator import evaluate
+from placement.model.placement import Placement
+from placement.model.problem import Problem
+from placement.strategies.exact_bound import Bound, Decisions, bound
+from placement.strategies.exact_pieces import Forest, build_forest
+from placement.strategies.exact_tables import Tables, build_tables
+from placement.strategies.protocol import NoFeasibleHost
+
+Hosts = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best placement found, what no placement can beat, and how many branches were bounded."""
+
+    placement: Placement
+    cost_ms: float
+    """What was minimised: weighted mean latencies, and the background's loss if social."""
+    bound_ms: float
+    branches: int
+
+    @property
+    def gap(self) -> float:
+        """How far the cost may be above the optimum, as a share of the bound."""
+        return self.cost_ms / self.bound_ms - 1.0 if self.bound_ms > 0.0 else 0.0
+
+    def proven(self, gap: float) -> bool:
+        """Whether the search ended by proof, at that tolerance."""
+        return self.cost_ms * (1.0 - gap) <= self.bound_ms
+
+
+def search(problem: Problem, *, social: bool, max_branches: int, gap: float) -> Found:
+    """The optimum of a small problem. Raises NoFeasibleHost if nothing fits."""
+    tables = build_tables(problem, social=social)
+    forest = build_forest(tables)
+    best_cost, best_hosts = math.inf, np.zeros(tables.task_count, dtype=np.intp)
+    start = Decisions.none(tables.host_count)
+    first = bound(tables, forest, start)
+    waiting: list[tuple[float, int, Decisions, Bound]] = [(first.cost, 0, start, first)]
+    branches = 1
+    while waiting and waiting[0][0] < best_cost * (1.0 - gap) and branches < max_branches:
+        _, _, decisions, here = heapq.heappop(waiting)
+        cost = _true_cost(problem, tables, here.hosts)
+        if cost < best_cost:
+            best_cost, best_hosts = cost, here.hosts
+        for child in _children(tables, forest, decisions, here):
+            below = bound(tables, forest, child)
+            branches += 1
+            if below.cost < best_cost * (1.0 - gap):
+                heapq.heappush(waiting, (below.cost, branches, child, below))
+    if math.isinf(best_cost):
+        raise NoFeasibleHost(_explain(problem, branches, bool(waiting)))
+    proven_to = min(waiting[0][0], best_cost) if waiting else best_cost
+    return Found(name_hosts(problem, tables, best_hosts), best_cost, proven_to, branches)
+
+
+def enumerate_all(problem: Problem, *, social: bool) -> Found:
+    """Every placement, priced: the proof that needs no argument, for the very small."""
+    tables = build_tables(problem, social=social)
+    best_cost, best_hosts = math.inf, np.zeros(tables.task_count, dtype=np.intp)
+    count = 0
+    for choice in itertools.product(range(tables.host_count), repeat=tables.task_count):
+        hosts = np.array(choice, dtype=np.intp)
+        count += 1
+        if tables.cost(hosts) >= best_cost:  # queues before shared wires only add to it
+            continue
+        cost = _true_cost(problem, tables, hosts)
+        if cost < best_cost:
+            best_cost, best_hosts = cost, hosts
+    if math.isinf(best_cost):
+        raise NoFeasibleHost(_explain(problem, count, False))
+    return Found(name_hosts(problem, tables, best_hosts), best_cost, best_cost, count)
+
+
+def name_hosts(problem: Problem, tables: Tables, hosts: Hosts) -> Placement:
+    """Host indices by task number as a placement."""
+    names = [host.name for host in problem.network.hosts]
+    return Placement.of({key: names[int(host)] for key, host in zip(tables.names, hosts, strict=True)})
+
+
+def _true_cost(problem: Problem, tables: Tables, hosts: Hosts) -> float:
+    """The tables are exact but for queues before wires that edges of the flow share; there the evaluator prices."""
+    cost = tables.cost(hosts)
+    if not problem.network.has_queues or math.isinf(cost):
+        return cost
+    masks: dict[int, int] = {}
+    for task, host in enumerate(hosts):
+        masks[int(host)] = masks.get(int(host), 0) | 1 << task
+    impact = sum(float(tables.impacts[mask, host]) for host, mask in masks.items())
+    return evaluate(problem, name_hosts(problem, tables, hosts)).cost_ms + impact
+
+
+def _children(tables: Tables, forest: Forest, decisions: Decisions, here: Bound) -> list[Decisions]:
+    """Split a branch in two at the task that most likely explains the gap, or by all hosts of a loose edge's head."""
+    for joint in forest.loose:
+        ends = 1 << joint.head | 1 << joint.tail
+        if not decisions.fixed & ends:
+            allowed = np.flatnonzero((decisions.never >> joint.head & 1) == 0)
+            return [decisions.at(joint.head, int(host)) for host in allowed]
+    free = [task for task in range(tables.task_count) if not decisions.fixed >> task & 1]
+    if not free:
+        return []
+    tops = [task for task in forest.bottom_up if _is_top(forest, here.hosts, task)]
+    crowd = np.bincount(here.hosts[tops], minlength=tables.host_count)
+    # Where several pieces share a host the bound may be low; settling their tasks there first closes it fastest.
+    task = max(free, key=lambda each: (crowd[here.hosts[each]], -each))
+    host = int(here.hosts[task])
+    return [decisions.at(task, host), decisions.off(task, host)]
+
+
+def _is_top(forest: Forest, hosts: Hosts, task: int) -> bool:
+    return task not in forest.up or hosts[forest.up[task][0]] != hosts[task]
+
+
+def _explain(problem: Problem, branches: int, stopped: bool) -> str:
+    names = ", ".join(flow.name for flow in problem.flows)
+    if stopped:
+        return f"{names}: nothing found in {branches} branches, without proof; raise max_branches"
+    return f"{names}: no placement fits (all ruled out by {branches} bounds); add a host or withdraw a flow"

@@ -1,0 +1,51 @@
+"""What every strategy takes and gives: a problem in, a proposal with reasons out.
+
+A strategy is a frozen dataclass: its fields are its parameters, which check themselves. Chance is an argument. A
+proposal is only that; the validator decides whether it can run and the evaluator what it is worth, for all
+strategies alike.
+"""
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Protocol
+
+from placement.evaluator import evaluate
+from placement.model.placement import Placement
+from placement.model.problem import Problem
+from placement.model.validator import violations
+
+
+class NoFeasibleHost(Exception):  # noqa: N818 - the style guide's own name for it
+    """No host has room for a task; the message says how much is missing and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A valid placement, its price by the evaluator, and why it looks as it does."""
+
+    placement: Placement
+    cost_ms: float
+    """Sum over flows of weight times mean latency."""
+    reasons: tuple[str, ...]
+    bound_ms: float = 0.0
+    """No placement does better in what the strategy minimised; 0 if it knows nothing."""
+    gap: float = math.inf
+    """How far the placement may be above the optimum, as a share of the bound."""
+    proven: bool = False
+    """Whether the gap is within the strategy's tolerance."""
+
+
+class Strategy(Protocol):
+    """One way to place all flows of a problem."""
+
+    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+        """Propose a placement, or raise NoFeasibleHost."""
+
+
+def propose(problem: Problem, placement: Placement, reasons: tuple[str, ...]) -> Proposal:
+    """Price a strategy's placement; one that can't run (a wire too full, a way cut) is refused with the reason."""
+    wrong = violations(problem, placement)
+    if wrong:
+        raise NoFeasibleHost("; ".join(each.message for each in wrong))
+    return Proposal(placement, evaluate(problem, placement).cost_ms, reasons)

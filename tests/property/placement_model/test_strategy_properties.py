@@ -1,0 +1,124 @@
+"""Every strategy on random small problems: valid, honest about its price, and never better than the optimum."""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from placement.evaluator import evaluate
+from placement.model import Problem, violations
+from placement.strategies import STRATEGIES, Centralised, Exact, NoFeasibleHost, RandomHosts
+from placement.strategies.coarse_bound import coarse_bound_ms
+from placement.strategies.exact_search import enumerate_all, search
+
+MakeProblem = Callable[[int], tuple[Problem, random.Random]]
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def one_flow(problem: Problem) -> Problem:
+    return replace(problem, flows=problem.flows[:1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, social=st.booleans())
+def test_branch_and_bound_finds_what_enumeration_finds(make_problem: MakeProblem, seed: int, social: bool) -> None:
+    """The proof is an argument; on small problems all placements can be priced to check it."""
+    problem = one_flow(make_problem(seed)[0])
+    try:
+        every = enumerate_all(problem, social=social)
+    except NoFeasibleHost:
+        with pytest.raises(NoFeasibleHost):
+            search(problem, social=social, max_branches=100_000, gap=0.0)
+        return
+    found = search(problem, social=social, max_branches=100_000, gap=1e-9)
+    assert every.cost_ms == pytest.approx(found.cost_ms, rel=1e-8)
+    assert found.proven(1e-9)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=SEEDS)
+def test_two_flows_together_are_placed_exactly(make_problem: MakeProblem, seed: int) -> None:
+    """Flows that share hosts slow each other; the joint optimum must see it."""
+    problem, _ = make_problem(seed)
+    assume(len(problem.flows) >= 2 and len(problem.network.hosts) == 3 and not problem.network.has_queues)
+    problem = replace(problem, flows=problem.flows[:2])
+    try:
+        every = enumerate_all(problem, social=False)
+    except NoFeasibleHost:
+        return
+    found = search(problem, social=False, max_branches=100_000, gap=1e-9)
+    assert every.cost_ms == pytest.approx(found.cost_ms, rel=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_no_strategy_beats_the_exact_optimum_and_all_are_valid(make_problem: MakeProblem, seed: int) -> None:
+    """The optimum is what the ants are measured against: if anything beats it, the evidence is worthless."""
+    problem = one_flow(make_problem(seed)[0])
+    try:
+        optimum = Exact(exhaustive_limit=0).place(problem, rng=random.Random(seed))
+    except NoFeasibleHost:
+        for name in sorted(STRATEGIES):
+            with pytest.raises(NoFeasibleHost):
+                STRATEGIES[name]().place(problem, rng=random.Random(seed))
+        return
+    assert optimum.proven
+    assert optimum.bound_ms >= coarse_bound_ms(problem) - 1e-9
+    for name in sorted(STRATEGIES):
+        try:
+            proposal = STRATEGIES[name]().place(problem, rng=random.Random(seed))
+        except NoFeasibleHost:
+            continue  # a greedy fill may get stuck where a placement exists
+        assert violations(problem, proposal.placement) == ()
+        assert evaluate(problem, proposal.placement).cost_ms == pytest.approx(proposal.cost_ms)
+        assert optimum.cost_ms <= proposal.cost_ms * (1 + 1e-6), name
+        assert proposal.reasons
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=SEEDS)
+def test_steepest_descent_stops_only_where_no_single_move_helps(make_problem: MakeProblem, seed: int) -> None:
+    """Its tables are incremental; the evaluator from scratch must agree that it is at the bottom."""
+    problem, _ = make_problem(seed)
+    assume(not problem.network.has_queues)
+    try:
+        proposal = Centralised(start="random", moves_per_round=4).place(problem, rng=random.Random(seed))
+    except NoFeasibleHost:
+        return
+    for flow in problem.flows:
+        for task in flow.tasks:
+            for host in problem.network.hosts:
+                moved = evaluate(problem, proposal.placement.moved(flow.name, task.name, host.name)).cost_ms
+                assert proposal.cost_ms <= moved * (1 + 1e-7)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS)
+def test_the_same_seed_gives_the_same_proposal(make_problem: MakeProblem, seed: int) -> None:
+    """Results must repeat bit for bit, in any process."""
+    problem, _ = make_problem(seed)
+    for strategy in (RandomHosts(), Centralised(start="random")):
+        outcomes = []
+        for _ in range(2):
+            try:
+                outcomes.append(strategy.place(problem, rng=random.Random(seed)))
+            except NoFeasibleHost as refusal:
+                outcomes.append(str(refusal))
+        assert outcomes[0] == outcomes[1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS)
+def test_the_coarse_bound_is_below_what_any_strategy_reaches(make_problem: MakeProblem, seed: int) -> None:
+    """Beyond the exact search only this bound is left; it must hold for all flows together."""
+    problem, _ = make_problem(seed)
+    try:
+        proposal = Centralised().place(problem, rng=random.Random(seed))
+    except NoFeasibleHost:
+        return
+    assert coarse_bound_ms(problem) <= proposal.cost_ms
+    assert math.isfinite(proposal.cost_ms)
