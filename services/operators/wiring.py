@@ -29,7 +29,7 @@ def segment_program(
     operators = {operator.name: operator.spec for operator in graph.operators if operator.name in segment.operators}
     feeds = {name: list(streams_read(spec)) for name, spec in operators.items()}
     for edge in segment.inputs:
-        feeds[edge.target][edge.port] = input_name(edge)
+        feeds[edge.target][edge.port_number] = input_name(edge)
     return Program(
         operators,
         inputs=sorted({input_name(edge) for edge in segment.inputs}),

@@ -55,6 +55,13 @@ class Edge:
         """The stream that it carries, as a flow file names it: `tcp`, or `sizes.big` for a route."""
         return self.upstream if self.route is None else f"{self.upstream}.{self.route}"
 
+    @property
+    def port_number(self) -> int:
+        """The port as a number from 0, in the order in which the target's spec names its inputs."""
+        if self.port.startswith("inputs["):
+            return int(self.port[len("inputs[") : -1])
+        return int(self.port == "right")
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:
