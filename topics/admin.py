@@ -69,7 +69,10 @@ def connect(bootstrap: str) -> AdminClient:
 
 
 def ensure(admin: AdminClient, declarations: Sequence[Declaration], *, timeout_s: float = 30.0) -> Ensured:
-    """Creates the topics that are missing, waits until they can be used, and compares all of them."""
+    """Creates the topics that are missing, waits until they can be used, and compares all of them.
+
+    Raises ClusterError when no broker answers in time, or when one refuses to create a topic.
+    """
     deadline_s = time.monotonic() + timeout_s
     cluster = _metadata(admin, deadline_s)
     missing = [declared for declared in declarations if declared.name not in cluster.topics]

@@ -119,7 +119,7 @@ CHANGELOG: Topic[Any] = Topic(
     purpose="an operator's state, entry by entry, in the format of the host's store",
     key=None,
     message=None,
-    format=Format.MSGPACK,
+    format=None,
     partitions=None,
     retention=Compacted(segment_ms=600_000),
     written_by=("host",),

@@ -52,14 +52,14 @@ class Kept:
 
 @dataclass(frozen=True)
 class Topic(Generic[M]):
-    """One row of the catalogue. `message` None: the bytes are the writer's own affair, and there is no codec."""
+    """One row of the catalogue. Without `message` and `format` the bytes are the writer's own affair: there is no codec."""
 
     name: str
     purpose: str
     key: str | None
     """How the key is made from the message's fields; None: no key, or the writer's own."""
     message: type[M] | None
-    format: Format
+    format: Format | None
     partitions: int | None
     """None: as many as the flow needs, told when the topic is declared."""
     retention: Compacted | Kept
@@ -75,6 +75,7 @@ class Topic(Generic[M]):
     def codec(self) -> Codec[M]:
         """How this topic's values become bytes and back."""
         assert self.message is not None, f"{self.name} holds its writer's own bytes"
+        assert self.format is not None, f"{self.name} has a message but no format"
         return Codec(self.message, self.format, self.bytes_max, proofread=self.proofread)
 
     def key_of(self, message: M) -> bytes | None:
