@@ -52,7 +52,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Topic(Generic[M]):
-    """One row of the catalogue. Without `message` and `format` the bytes are the writer's own affair: there is no codec."""
+    """One row of the catalogue. Without `message` and `format` the bytes are the writer's own affair: no codec."""
 
     name: str
     purpose: str
