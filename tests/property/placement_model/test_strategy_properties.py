@@ -39,19 +39,19 @@ def test_branch_and_bound_finds_what_enumeration_finds(make_problem: MakeProblem
     assert found.proven(1e-9)
 
 
-@settings(max_examples=8, deadline=None)
-@given(seed=SEEDS)
-def test_two_flows_together_are_placed_exactly(make_problem: MakeProblem, seed: int) -> None:
+def test_two_flows_together_are_placed_exactly(make_problem: MakeProblem) -> None:
     """Flows that share hosts slow each other; the joint optimum must see it."""
-    problem, _ = make_problem(seed)
-    assume(len(problem.flows) >= 2 and len(problem.network.hosts) == 3 and not problem.network.has_queues)
-    problem = replace(problem, flows=problem.flows[:2])
-    try:
+    checked = 0
+    for seed in range(200):
+        problem, _ = make_problem(seed)
+        if len(problem.flows) < 2 or len(problem.network.hosts) > 3 or problem.network.has_queues or checked == 6:
+            continue
+        problem = replace(problem, flows=problem.flows[:2])
         every = enumerate_all(problem, social=False)
-    except NoFeasibleHost:
-        return
-    found = search(problem, social=False, max_branches=100_000, gap=1e-9)
-    assert every.cost_ms == pytest.approx(found.cost_ms, rel=1e-8)
+        found = search(problem, social=False, max_branches=100_000, gap=1e-9)
+        assert every.cost_ms == pytest.approx(found.cost_ms, rel=1e-8), seed
+        checked += 1
+    assert checked == 6
 
 
 @settings(max_examples=40, deadline=None)
