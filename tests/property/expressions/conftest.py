@@ -5,6 +5,7 @@ It shares the tree with the product and nothing else: no operation, no function,
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -94,7 +95,7 @@ def logic(op: str, values: list[Any]) -> bool | None:
 
 def narrow(value: Any) -> Any:
     if isinstance(value, int) and abs(value) >= 2**63:
-        return float(value) if abs(value) < 2**1023 else None
+        return float(value) if abs(value) <= sys.float_info.max else None
     return value
 
 
@@ -195,8 +196,8 @@ def whole(value: Any) -> int:
 
 
 def substring(text: str, start: Any, count: Any = 10**9) -> str | None:
-    first = max(len(text) + whole(start), 0) if start < 0 else whole(start)
-    return "".join(letter for i, letter in enumerate(text) if first <= i < first + whole(count)) if count >= 0 else None
+    end = (first := whole(start) if start >= 0 else max(len(text) + whole(start), 0)) + whole(count)
+    return "".join(letter for i, letter in enumerate(text) if first <= i < end) if count >= 0 else None
 
 
 def replaced(text: str, old: str, new: str) -> str | None:

@@ -1,6 +1,7 @@
 """Compiled expressions agree with the oracle, never raise, and have one canonical text, whatever the records hold."""
 
 import math
+import random
 import re
 from collections.abc import Callable
 from typing import Any
@@ -38,15 +39,16 @@ TIMES = ("2026-01-31T12:00:00+01:00", "2026-01-31", "2026-01-31T12:00:00.123456Z
 TEXTS = ("", "a", "A", "ab", "b a", " 12 ", "-7", "2.5e1", "true", "1_0", "nan", "²", "ß", *TIMES)
 OBJECTS = ({}, {"x": 1}, {"x": None}, {"y": {"x": "a"}}, {"odd name": 2.5}, {"x": [1], "y": {"x": 2}})
 LISTS = ([], [1], [None], ["a", 1], [[1], {"x": 1}], [2.5, True], [math.nan])
-ABSENT = object()
-VALUES = st.sampled_from([None, True, False, *NUMBERS, *FLOATS, *TEXTS, *OBJECTS, *LISTS])
-FREE_VALUES = st.integers() | st.floats() | st.text(max_size=3)
-FIELDS = st.tuples(*[VALUES | st.just(ABSENT)] * 3, VALUES | FREE_VALUES)
-RECORDS = st.lists(
-    FIELDS.map(lambda found: {name: value for name, value in zip("abcd", found, strict=True) if value is not ABSENT}),
-    min_size=6,
-    max_size=6,
-)
+VALUES = (None, True, False, *NUMBERS, *FLOATS, *TEXTS, *OBJECTS, *LISTS)
+
+
+def made_records(seed: int) -> list[Record]:
+    """Twenty records in which any field may be absent or anything. One draw each would take most of the test's time."""
+    rng = random.Random(seed)
+    return [{name: rng.choice(VALUES) for name in "abcd" if rng.random() < 0.8} for _ in range(20)]
+
+
+RECORDS = st.integers(0, 2**32).map(made_records)
 
 # Texts of expressions, built by the kind that a place asks for, because the parser refuses what can only be null:
 # n number, t text, c condition, f field, v any value.
@@ -90,7 +92,7 @@ BRANCHES = {
 @st.composite
 def expression_texts(draw: st.DrawFn, kind: str = "v", depth: int = 3) -> str:
     """A text of this kind, at most so deep."""
-    templates = LEAVES[kind] + (BRANCHES[kind] if depth else [])
+    templates = LEAVES[kind] + (BRANCHES[kind] * 3 if depth else [])
     pieces = re.split(r"\{(\w)\}", draw(st.sampled_from(templates[::-1])))
     inner = [draw(expression_texts(kind, depth - (depth > 0))) for kind in pieces[1::2]]
     return "".join(piece + text for piece, text in zip(pieces[::2], [*inner, ""], strict=True))
@@ -118,7 +120,7 @@ def accepted(text: str) -> Expression | None:
         return None
 
 
-@settings(quick, max_examples=600)
+@settings(quick, max_examples=400)
 @given(EXPRESSIONS, RECORDS)
 def test_every_compiled_form_agrees_with_the_oracle(oracle: Oracle, text: str, records: list[Record]) -> None:
     """One meaning: whichever form an operator uses, a record gives the same value, and no record can break a batch."""
@@ -148,7 +150,7 @@ def test_forms_over_several_expressions_agree_with_columns(text: str, other: str
     assert same(without, compile_update(named, drop=["b", "v"])(records))
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=200)
 @given(EXPRESSIONS, RECORDS)
 def test_the_fast_form_equals_the_safe_form_wherever_it_does_not_raise(text: str, records: list[Record]) -> None:
     """Which form ran depends on the other records of a batch; results must not."""
@@ -166,7 +168,7 @@ def test_the_fast_form_equals_the_safe_form_wherever_it_does_not_raise(text: str
             assert same(safe([record]), result)
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=200)
 @given(EXPRESSIONS)
 def test_canonical_text_is_a_fixed_point_with_the_same_tree(text: str) -> None:
     """Identities are hashes of this text: one meaning must not have two, nor one text two meanings."""
@@ -179,7 +181,7 @@ def test_canonical_text_is_a_fixed_point_with_the_same_tree(text: str) -> None:
     assert (expression.fields, expression.type) == (again.fields, again.type)
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=200)
 @given(st.text(max_size=40) | SCRAPS)
 def test_any_text_gives_an_expression_or_an_expression_error(text: str) -> None:
     """A user's typing mistake must end in a message with a column inside the text, never in a traceback."""
@@ -190,8 +192,8 @@ def test_any_text_gives_an_expression_or_an_expression_error(text: str) -> None:
     assert all(0 <= problem.column <= len(text) for problem in problems)
 
 
-@settings(quick, max_examples=300)
-@given(st.sampled_from(sorted(FUNCTIONS)), st.lists(VALUES, min_size=1, max_size=3))
+@settings(quick, max_examples=200)
+@given(st.sampled_from(sorted(FUNCTIONS)), st.lists(st.sampled_from(VALUES), min_size=1, max_size=3))
 def test_no_function_raises_anything_but_a_fault(name: str, arguments: list[Any]) -> None:
     """What is not a fault would go through the null-safe form and stop a segment."""
     assume(FUNCTIONS[name].accepts(len(arguments)))

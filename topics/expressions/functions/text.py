@@ -3,6 +3,8 @@
 There are no regular expressions, because they can be made to run for ever, and what grows a text has a limit.
 """
 
+from operator import index
+
 from topics.expressions.functions.convert import to_string
 from topics.expressions.functions.signature import Function
 from topics.expressions.kinds import BOOL, CONTAINER, INT, LIST, SCALAR, STRING, WHOLE
@@ -10,10 +12,12 @@ from topics.expressions.limits import MAX_PARTS, MAX_TEXT
 
 
 def _substring(text: str, start: int, length: int = MAX_TEXT) -> str:
-    if length < 0:
+    first, count = index(start), index(length)
+    if count < 0:
         raise ValueError(length)
-    first = start if start >= 0 else max(len(text) + start, 0)
-    return str.__getitem__(text, slice(first, first + length))
+    if first < 0:
+        first = max(len(text) + first, 0)
+    return str.__getitem__(text, slice(first, first + count))
 
 
 def _replace(text: str, old: str, new: str) -> str:
