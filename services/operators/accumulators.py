@@ -7,18 +7,17 @@ exactly. `merge` and `subtract` may reuse the state on the left, which their cal
 it is.
 
 An argument that is null is left out by all of them. Sums take finite numbers only, min and max what has an order
-(`ordering`); anything else counts as null, as everywhere in expressions. True and false are no numbers.
+(`ordering`); anything else counts as null, as everywhere in expressions.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from math import isfinite
 from typing import Any
 
 import msgspec
 
 from services.operators import exact
-from services.operators.columns import Columns
+from services.operators.columns import Columns, is_number
 from services.operators.ordering import sort_key
 
 State = Any
@@ -228,11 +227,6 @@ class Different(Accumulator):
         for group, value in zip(present.groups, present.values, strict=True):
             states[group][_json(value)] += 1
         return states
-
-
-def is_number(value: Any) -> bool:
-    """Whether a sum can take it: an integer or a finite float."""
-    return type(value) is int or (type(value) is float and isfinite(value))
 
 
 def _json(value: Any) -> str:

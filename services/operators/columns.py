@@ -25,12 +25,8 @@ class Columns:
 
     @cached_property
     def numeric(self) -> "Columns":
-        """The records whose value is an integer or a finite float."""
-        if self.are_integers:
-            return self
-        return self._where(
-            [(kind := type(value)) is int or (kind is float and isfinite(value)) for value in self.values]
-        )
+        """The records whose value a sum can take."""
+        return self if self.are_integers else self._where(list(map(is_number, self.values)))
 
     @cached_property
     def are_integers(self) -> bool:
@@ -43,3 +39,8 @@ class Columns:
         return Columns(
             list(compress(self.groups, mask)), list(compress(self.values, mask)), list(compress(self.times, mask))
         )
+
+
+def is_number(value: Any) -> bool:
+    """Whether a sum can take it: an integer, a finite float, or true for 1 and false for 0, as in expressions."""
+    return isinstance(value, int) or (type(value) is float and isfinite(value))
