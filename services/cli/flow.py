@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from services.cli.flow_run import run
 from topics.flow.describe import partition_count
 from topics.flow.dot import to_dot
 from topics.flow.drawing import Row, draw
@@ -20,6 +21,7 @@ from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError, Problem
 
 app = typer.Typer(help="Check, draw and try flow files; no broker needed.", no_args_is_help=True)
+app.command()(run)
 
 FlowFile = Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

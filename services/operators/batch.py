@@ -19,6 +19,9 @@ END_MS = 1 << 62
 
 DERIVED = -1
 
+# Up to so many records it is faster to delete from copied columns than to go through them with a mask.
+FEW = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -54,6 +57,20 @@ class Batch:
             list(compress(self.offsets, mask)),
             self.watermark_ms,
         )
+
+    def without(self, positions: Sequence[int]) -> "Batch":
+        """The records that are not at these positions, which count up."""
+        if not positions:
+            return self
+        if len(positions) > FEW:
+            gone = set(positions)
+            return self.select([i not in gone for i in range(len(self))])
+        columns: list[list[Any]] = [list(column) for column in (self.values, self.keys, self.times, self.offsets)]
+        for column in columns:
+            for position in reversed(positions):
+                del column[position]
+        values, keys, times, offsets = columns
+        return Batch(values, keys, times, offsets, self.watermark_ms)
 
     def take(self, positions: Sequence[int]) -> "Batch":
         """The records at these positions, in this order, as often as each is named."""

@@ -39,8 +39,9 @@ class Decoder:
         except (*_BROKEN, TypeError):
             return _one_by_one(read, raws)
 
-    def whole(self, raw: bytes) -> Value:
+    def whole(self, raw: bytes | None) -> Value:
         """A record that was decoded before, with all its fields."""
+        assert raw is not None, "a tombstone is never decoded"
         try:
             return self._whole(raw)
         except _BROKEN:  # Broken in a field that nobody had looked at.

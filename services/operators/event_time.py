@@ -12,8 +12,9 @@ largest time so far minus `lateness`.
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 from services.operators.batch import BEGINNING_MS, Batch, Value
 from services.operators.keys import field_reader
@@ -39,7 +40,7 @@ _EXPECTED: dict[TimeUnit, str] = {
 
 
 class TimeReader:
-    """Reads the event times of values: milliseconds since 1970, or None where there is no usable time."""
+    """Reads the event times of values, in milliseconds since 1970."""
 
     def __init__(self, field: str, unit: TimeUnit) -> None:
         self._read = field_reader(field)
@@ -47,13 +48,17 @@ class TimeReader:
         self._field = field
         self._one = _one_reader(unit)
 
-    def times(self, values: list[Value]) -> list[int | None]:
-        """All at C speed when every time is an integer of milliseconds, else one by one."""
+    def times(self, values: list[Value]) -> tuple[list[int], set[int]]:
+        """The times that are usable, and the positions of the values that have none.
+
+        All at C speed when every time is an integer of milliseconds, else one by one.
+        """
         column = self._read(values)
         is_plain = self._unit == "ms" and {int}.issuperset(map(type, column))
         if is_plain and column and min(column) >= EARLIEST_MS and max(column) <= LATEST_MS:
-            return column
-        return [self._one(each) for each in column]
+            return column, set()
+        times = [self._one(each) for each in column]
+        return [time for time in times if time is not None], {i for i, time in enumerate(times) if time is None}
 
     def error(self, value: Value) -> str:
         """Why this value has no usable time."""
@@ -80,25 +85,22 @@ class EventClock:
     ) -> tuple[Batch, Batch]:
         """The records in time, with the partition's new watermark, and the late ones, in partition order."""
         before_ms = self.table.data.get(self._LARGEST, BEGINNING_MS)
-        if not times:
-            return Batch.empty(self._watermark_ms(before_ms)), Batch.empty(self._watermark_ms(before_ms))
-        largest_ms = max(times)
+        largest_ms = max(times, default=before_ms)
         if largest_ms > before_ms:
             self.table.put(self._LARGEST, largest_ms)
         else:
             largest_ms = before_ms
-        batch = Batch(values, keys, times, offsets, self._watermark_ms(largest_ms))
-        if min(times) >= largest_ms - self._lateness_ms:
+        batch = Batch(values, keys, times, offsets, max(BEGINNING_MS, largest_ms - self._lateness_ms))
+        if not times or min(times) >= batch.watermark_ms:
             return batch, Batch.empty(batch.watermark_ms)
-        lateness_ms = self._lateness_ms
-        in_time = [
-            time >= largest - lateness_ms
-            for time, largest in zip(times, accumulate(times, max, initial=before_ms), strict=False)
-        ]
-        return batch.select(in_time), batch.select([not each for each in in_time])
+        late = self._late_positions(times, before_ms)
+        return batch.without(late), batch.take(late)
 
-    def _watermark_ms(self, largest_ms: int) -> int:
-        return max(BEGINNING_MS, largest_ms - self._lateness_ms)
+    def _late_positions(self, times: list[int], before_ms: int) -> list[int]:
+        column = np.array([before_ms, *times], dtype=np.int64)
+        largest_before = np.maximum.accumulate(column)[:-1]
+        late: list[int] = np.flatnonzero(column[1:] < largest_before - self._lateness_ms).tolist()
+        return late
 
 
 def _one_reader(unit: TimeUnit) -> Callable[[Any], int | None]:

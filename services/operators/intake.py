@@ -3,9 +3,9 @@
 What cannot enter the stream is handed out beside it: failures (broken bytes, no usable event time) and late records.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from services.operators.batch import Batch, Value
 from services.operators.decode import Decoder
@@ -42,30 +42,24 @@ class SourceIntake:
         timestamps_ms: Sequence[int],
         offsets: Sequence[int],
     ) -> Arrivals:
-        """Parallel columns of Kafka records, in partition order."""
-        all_offsets = offsets
+        """Parallel columns of Kafka records, in partition order: offsets count up, perhaps with gaps."""
+        read = offsets
         values, errors = self._decoder.decode(raws)
         failures = [Failure(self._source.name, offsets[i], error, raws[i]) for i, error in errors.items()]
         if errors:
             keys, timestamps_ms = without(keys, set(errors)), without(timestamps_ms, set(errors))
             offsets = without(offsets, set(errors))
         if self._reader is None:
-            times: list[Any] = list(timestamps_ms)
+            times = list(timestamps_ms)
         else:
-            times = self._reader.times(values)
-            if None in times:
-                timeless = {i for i, time in enumerate(times) if time is None}
+            times, timeless = self._reader.times(values)
+            if timeless:
                 failures += [self._timeless(values[i], offsets[i]) for i in sorted(timeless)]
-                values, keys = without(values, timeless), without(keys, timeless)
-                times, offsets = without(times, timeless), without(offsets, timeless)
+                values, keys, offsets = without(values, timeless), without(keys, timeless), without(offsets, timeless)
         batch, late = self._clock.admit(values, keys, times, offsets)
         if late.values:
-            late = late.with_values(self._whole(late.offsets, raws, all_offsets))
+            late = late.with_values([self._decoder.whole(raws[bisect_left(read, each)]) for each in late.offsets])
         return Arrivals(batch, late, failures)
-
-    def _whole(self, wanted: Sequence[int], raws: Sequence[bytes | None], offsets: Sequence[int]) -> list[Value]:
-        by_offset = dict(zip(offsets, raws, strict=True))
-        return [self._decoder.whole(raw) for offset in wanted if (raw := by_offset[offset]) is not None]
 
     def _timeless(self, value: Value, offset: int) -> Failure:
         assert self._reader is not None

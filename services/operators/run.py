@@ -99,6 +99,8 @@ class FlowRun:
         failed = self._program.take_failures()
         self._failures += failed
         self.counts.dead += len(failed)
+        for table in self._program.tables.values():
+            table.changed.clear()  # There is no changelog to write it to.
         for sink, encoder in self._sinks:
             results = outputs.get(sink.input)
             if results is not None and results.values:
