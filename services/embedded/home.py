@@ -101,8 +101,10 @@ class Home:
         finally:
             os.close(descriptor)
 
-    def wipe(self) -> None:
-        """Removes all that a stack made here, and the folder itself if nothing else is in it."""
+    def wipe(self) -> bool:
+        """Removes all that a stack made here, and the folder if nothing else is in it. False: nothing was there."""
+        if not any(path.exists() for path in (self.cluster, self.record, self.lock)):
+            return False
         with self.locked():
             for folder in (self.kafka, self.redis, self.logs):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -110,6 +112,7 @@ class Home:
                 file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):
             self.path.rmdir()
+        return True
 
     def _take_lock(self) -> int:
         deadline_s = time.monotonic() + LOCK_PATIENCE_S

@@ -121,6 +121,10 @@ class EmbeddedStack:
         self._supervisor.add(processes)
         self._supervisor.wait_ready()
 
+    def wait(self) -> None:
+        """Stays until the supervision ends, or until an interrupt."""
+        self._supervisor.wait()
+
     def stop(self) -> None:
         """Stops everything, in the reverse order, and lets go of the home."""
         self._ready = False

@@ -36,6 +36,7 @@ class Supervisor:
         self._on_change = on_change
         self._stop_asked = threading.Event()
         self._hurry = threading.Event()
+        self._ended = threading.Event()  # Thread.join is not safe after an interrupt (CPython issue 90882)
         self._settled = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
@@ -56,20 +57,24 @@ class Supervisor:
     def wait_ready(self) -> None:
         """Returns when all processes are ready. Raises StartError, with the last log lines, when one will never be."""
         with self._settled:
-            self._settled.wait_for(lambda: self._failed() or self._all_ready() or not self._thread.is_alive())
+            self._settled.wait_for(lambda: self._failed() or self._all_ready() or self._ended.is_set())
         if failed := self._failed():
             raise StartError(failed.explain(), f"the whole log: {failed.process.log}; or try stigmergy doctor")
 
     def stop(self) -> None:
         """Stops all processes and waits for their end. A second interrupt on the way kills what is left."""
         self._stop_asked.set()
-        if not self._thread.is_alive():
+        if self._thread.ident is None:  # it was never started
             return
         try:
-            self._thread.join()
+            self._ended.wait()
         except KeyboardInterrupt:
             self._hurry.set()
-            self._thread.join()
+            self._ended.wait()
+
+    def wait(self) -> None:
+        """Stays until `stop` was called in another thread, or until an interrupt."""
+        self._ended.wait()
 
     def records(self) -> tuple[ProcessRecord, ...]:
         """All processes as they are now."""
@@ -87,9 +92,12 @@ class Supervisor:
                 for care in self._cares.values():
                     self._advance(care)
         finally:
-            self._stop_all()
-            with self._settled:
-                self._settled.notify_all()
+            try:
+                self._stop_all()
+            finally:
+                self._ended.set()
+                with self._settled:
+                    self._settled.notify_all()
 
     def _advance(self, care: "_Care") -> None:
         """Looks at one process and does what is due."""

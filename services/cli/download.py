@@ -1,0 +1,28 @@
+"""The progress bar of downloads. It appears with the first byte, so that a warm cache shows none."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from services.cli.screen import errors
+from services.embedded.jars import OnProgress
+
+
+@contextmanager
+def download_bar() -> Iterator[OnProgress]:
+    """Gives the function that moves the bar."""
+    columns = (TextColumn("fetching Kafka"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=errors, transient=True)
+    task = progress.add_task("fetch", total=None)
+
+    def move(done_bytes: int, total_bytes: int) -> None:
+        progress.start()
+        progress.update(task, completed=done_bytes, total=total_bytes)
+        if done_bytes >= total_bytes:
+            progress.stop()
+
+    try:
+        yield move
+    finally:
+        progress.stop()

@@ -1,0 +1,86 @@
+"""`stigmergy`: the entry point. Each command is a module of this folder with a Typer `app`; COMMANDS lists them.
+
+A command's module is imported only when the command is used, so that small commands answer at once.
+"""
+
+import importlib
+import sys
+
+import typer
+from typer.core import TyperGroup
+
+from services.cli.exits import ExitCode, exit_code_table
+
+COMMANDS = {
+    "up": "services.cli.up",
+    "down": "services.cli.down",
+    "status": "services.cli.status",
+    "doctor": "services.cli.doctor",
+    "flow": "services.cli.flow",
+    "bench": "services.cli.bench",
+    "config": "services.cli.config",
+    "version": "services.cli.version",
+}
+
+
+class LazyCommands(TyperGroup):
+    """Imports a command's module when the command is asked for."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """In the order in which a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str):  # type: ignore[no-untyped-def,override]
+        """The command of this name, or None: Typer then says which names are near."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = typer.main.get_command(importlib.import_module(COMMANDS[cmd_name]).app)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=LazyCommands,
+    help="Stream processing on Kafka that finds its own place to run.",
+    epilog=exit_code_table(),
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def stigmergy() -> None:
+    """Stream processing on Kafka that finds its own place to run."""
+
+
+def main() -> None:
+    """Runs a command. A fault of the world or the user is told in plain words, without a traceback."""
+    try:
+        app()
+    except Exception as fault:
+        code = _exit_code(fault)
+        if code is None:
+            raise
+        from services.cli.screen import show_error
+
+        show_error(fault.what, fault.remedy)  # type: ignore[attr-defined]
+        sys.exit(code)
+
+
+def _exit_code(fault: Exception) -> ExitCode | None:
+    """What the fault ends the program with; None: it is a bug, and its traceback is wanted."""
+    from services.embedded.errors import AlreadyRunningError, NotRunningError, StackError
+    from services.settings import SettingsError
+
+    table = {
+        AlreadyRunningError: ExitCode.ALREADY_RUNNING,
+        NotRunningError: ExitCode.NOT_RUNNING,
+        StackError: ExitCode.FAILURE,
+        SettingsError: ExitCode.USAGE,
+    }
+    return next((code for kind, code in table.items() if isinstance(fault, kind)), None)
+
+
+if __name__ == "__main__":
+    main()

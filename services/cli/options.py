@@ -1,0 +1,11 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Folder of the embedded stack's data.", file_okay=False)
+]

@@ -1,0 +1,25 @@
+"""What all commands print with: text and tables for people, JSON for programs, errors to the error stream."""
+
+import sys
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from services.logs import hide_in_text
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def show_error(what: str, remedy: str) -> None:
+    """Says what went wrong, then what to do next."""
+    errors.print(Text.assemble(("error: ", "bold red"), hide_in_text(what)), soft_wrap=True)
+    errors.print(Text.assemble(("  next: ", "bold yellow"), hide_in_text(remedy)), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Prints one JSON object."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.flush()

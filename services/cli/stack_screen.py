@@ -1,0 +1,50 @@
+"""How a stack looks on the screen: what runs, where, and what to try next."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.screen import console, errors
+from services.embedded.furniture import DEMO_SOURCE
+from services.embedded.record import ProcessRecord, StackRecord
+from services.logs import hide_in_text
+from topics.admin import Difference
+
+
+def show_stack(record: StackRecord, home: Path, *, how_to_stop: str) -> None:
+    """The screen at the end of `up`."""
+    console.print(Panel(process_table(record.processes), title="Stigmergy is up", title_align="left", expand=False))
+    tips = Table(box=None, show_header=False, pad_edge=False)
+    tips.add_row("see it", Text("stigmergy status", "cyan"))
+    tips.add_row("send records", f"to topic {DEMO_SOURCE.name} at {record.bootstrap}, with any Kafka client")
+    tips.add_row("try a flow", Text("stigmergy flow run FILE --input records.jsonl", "cyan"))
+    tips.add_row("stop it", Text(how_to_stop, "cyan"))
+    tips.add_row("data and logs", Text(str(home)))
+    console.print(tips, soft_wrap=True)
+
+
+def process_table(processes: Sequence[ProcessRecord], answers: Sequence[bool] | None = None) -> Table:
+    """One line a process; with `answers`, also whether it answered just now."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("process", "state", "address", "pid", "restarts"):
+        table.add_column(column, justify="right" if column in ("pid", "restarts") else "left", no_wrap=True)
+    for index, process in enumerate(processes):
+        silent = answers is not None and not answers[index]
+        state = Text("does not answer", "red") if silent else _state(process)
+        pid = "yours" if not process.log else str(process.pid or "-")
+        table.add_row(process.name, state, hide_in_text(process.address), pid, str(process.restarts))
+    return table
+
+
+def show_differences(differences: Sequence[Difference]) -> None:
+    """Topics that are not as they should be are used, but never silently."""
+    for difference in differences:
+        errors.print(Text.assemble(("warning: ", "bold yellow"), f"topic {difference}"), soft_wrap=True)
+
+
+def _state(process: ProcessRecord) -> Text:
+    colours = {"ready": "green", "failed": "red"}
+    return Text(process.state, colours.get(process.state, "yellow"))

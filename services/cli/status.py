@@ -1,0 +1,72 @@
+"""`stigmergy status`: what runs, and whether all of it is ready."""
+
+import typer
+from rich.text import Text
+
+from services.cli.exits import ExitCode
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, print_json
+from services.cli.stack_screen import process_table
+from services.embedded.home import Home
+from services.embedded.remote import View, look
+from services.settings import load_settings
+
+app = typer.Typer()
+
+
+@app.command()
+def status(home: HomeOption = None, as_json: AsJson = False) -> None:
+    """Show what runs. Exit code 0 only when all is ready; 3 when nothing runs, 5 when something is not ready."""
+    place = Home(load_settings({"home": home}).settings.home)
+    view = look(place)
+    code = exit_code(view)
+    if as_json:
+        print_json(_as_values(place, view))
+    else:
+        _show(place, view, code)
+    raise typer.Exit(code)
+
+
+def exit_code(view: View) -> ExitCode:
+    """What `status` ends with."""
+    if view.holder is None:
+        return ExitCode.NOT_RUNNING
+    return ExitCode.OK if view.is_ready else ExitCode.NOT_READY
+
+
+def _show(place: Home, view: View, code: ExitCode) -> None:
+    if code is ExitCode.NOT_RUNNING:
+        console.print(f"Nothing runs in {place.path}.")
+        if view.record is not None and view.record.error is not None:
+            console.print(Text(f"The last start failed: {view.record.error}", "red"), soft_wrap=True)
+        console.print("Start it with [cyan]stigmergy up[/cyan].")
+        return
+    if view.record is not None:
+        console.print(process_table(view.record.processes, [seen.answers for seen in view.seen] or None))
+    ready = Text("all is ready", "bold green") if code is ExitCode.OK else Text("not ready yet", "bold yellow")
+    console.print(Text.assemble(ready, f", in {place.path}"), soft_wrap=True)
+
+
+def _as_values(place: Home, view: View) -> dict[str, object]:
+    running = view.holder is not None
+    return {
+        "running": running,
+        "ready": view.is_ready,
+        "home": str(place.path),
+        "pid": view.holder.pid if view.holder is not None else None,
+        "bootstrap": view.record.bootstrap if running and view.record is not None else None,
+        "redis_url": view.record.redis_url if running and view.record is not None else None,
+        "error": view.record.error if view.record is not None else None,
+        "processes": [
+            {
+                "name": seen.record.name,
+                "state": seen.record.state,
+                "answers": seen.answers,
+                "address": seen.record.address,
+                "pid": seen.record.pid,
+                "restarts": seen.record.restarts,
+                "log": seen.record.log,
+            }
+            for seen in view.seen
+        ],
+    }

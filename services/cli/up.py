@@ -1,0 +1,120 @@
+"""`stigmergy up`: starts Kafka, Redis and all that runs on them, and stays until it is told to stop.
+
+With --detach a copy of this command runs in the background, and this one returns when that is ready.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import structlog
+import typer
+
+from services.cli.detach import start_detached
+from services.cli.download import download_bar
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import errors, print_json
+from services.cli.stack_screen import show_differences, show_stack
+from services.embedded.furniture import make_topics
+from services.embedded.record import StackRecord, read_record
+from services.embedded.stack import EmbeddedStack, StackParams, kafka_class_path
+from services.logs import configure_logs
+from services.settings import Settings, load_settings
+
+app = typer.Typer()
+
+
+@app.command()
+def up(
+    *,
+    home: HomeOption = None,
+    brokers: Annotated[int | None, typer.Option(help="Embedded Kafka brokers, each in a region of its own.")] = None,
+    bootstrap: Annotated[str | None, typer.Option(help="Your own Kafka, as host:port; none is started then.")] = None,
+    redis_url: Annotated[str | None, typer.Option(help="Your own Redis; none is started then.")] = None,
+    kafka_home: Annotated[Path | None, typer.Option(help="An unpacked Kafka 4 to run.", file_okay=False)] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Return when all is ready; it runs on.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start Kafka, Redis and the services on them; Ctrl-C (or stigmergy down) stops all of it."""
+    flags = {
+        "home": home,
+        "brokers": brokers,
+        "bootstrap": bootstrap,
+        "redis_url": redis_url,
+        "kafka_home": kafka_home,
+    }
+    settings = load_settings(flags).settings
+    configure_logs(settings.log_level, settings.log_format)
+    if detach:
+        record = _detached(settings)
+        _announce(record, settings.home, as_json=as_json, how_to_stop="stigmergy down")
+    else:
+        _in_foreground(settings, as_json=as_json)
+
+
+def _detached(settings: Settings) -> StackRecord:
+    params = stack_params(settings)
+    if params.bootstrap is None:
+        with download_bar() as on_progress:  # here, where somebody sees the bar
+            kafka_class_path(params, on_progress)
+    with errors.status("starting"):
+        return start_detached(settings)
+
+
+def _in_foreground(settings: Settings, *, as_json: bool) -> None:
+    log = structlog.get_logger()
+    differences: list[Any] = []
+    with (
+        stop_signals_interrupt(),
+        download_bar() as on_progress,
+        errors.status("starting") as status,
+    ):
+        stack = EmbeddedStack(
+            stack_params(settings),
+            furnish=lambda ready: differences.extend(make_topics(ready.bootstrap)),
+            on_progress=on_progress,
+            on_event=log.info,
+        )
+        try:
+            with stack:
+                status.stop()
+                record = read_record(stack.home.record)
+                assert record is not None
+                show_differences(differences)
+                _announce(record, settings.home, as_json=as_json, how_to_stop="Ctrl-C")
+                stack.wait()
+        except KeyboardInterrupt:
+            log.info("stopped")
+
+
+def _announce(record: StackRecord, home: Path, *, as_json: bool, how_to_stop: str) -> None:
+    if as_json:
+        print_json(record)
+    else:
+        show_stack(record, home, how_to_stop=how_to_stop)
+
+
+def stack_params(settings: Settings) -> StackParams:
+    """The part of the settings that the embedded stack needs."""
+    return StackParams(
+        home=settings.home,
+        brokers=settings.brokers,
+        bootstrap=settings.bootstrap,
+        redis_url=settings.redis_url,
+        kafka_home=settings.kafka_home,
+        cache=settings.cache,
+    )
+
+
+@contextmanager
+def stop_signals_interrupt() -> Iterator[None]:
+    """Lets SIGTERM and a closed terminal do what Ctrl-C does."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,77 @@
+"""Logs of all processes: structured, for people on a terminal and as JSON lines otherwise. Secrets are never written.
+
+Libraries that use Python's own logging come out in the same form.
+"""
+
+import logging
+import re
+import sys
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+HIDDEN = "***"
+_SECRET_NAME = re.compile(r"password|passwd|secret|token|authorization|api_?key|credential|cookie", re.IGNORECASE)
+_URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@]*@")
+_ASSIGNED_SECRET = re.compile(
+    r"(?P<name>\b[\w.-]*(?:password|passwd|secret|token|api_?key)[\w.-]*\s*[=:]\s*)(?P<value>\"[^\"]*\"|[^\s,;]+)",
+    re.IGNORECASE,
+)
+
+
+def configure_logs(level: str = "info", form: str = "auto", stream: TextIO | None = None) -> None:
+    """Sets up logging for this process. `form`: human, json, or auto: human if the stream is a terminal."""
+    stream = stream or sys.stderr
+    human = form == "human" or (form == "auto" and stream.isatty())
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if human else "iso", utc=not human),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+        hide_secrets,
+    ]
+    renderer: Processor = (
+        structlog.dev.ConsoleRenderer(colors=stream.isatty()) if human else structlog.processors.JSONRenderer()
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def hide_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Hides values whose name says that they are secret, and credentials inside texts."""
+    return {name: HIDDEN if _SECRET_NAME.search(name) else _hidden_in(value) for name, value in event.items()}
+
+
+def hide_in_text(text: str) -> str:
+    """The text without credentials: those of a URL, and what is assigned to a name that sounds secret."""
+    text = _URL_CREDENTIALS.sub(rf"\g<scheme>{HIDDEN}@", text)
+    return _ASSIGNED_SECRET.sub(rf"\g<name>{HIDDEN}", text)
+
+
+def _hidden_in(value: Any) -> Any:
+    if isinstance(value, str):
+        return hide_in_text(value)
+    if isinstance(value, dict):
+        return {name: HIDDEN if _SECRET_NAME.search(str(name)) else _hidden_in(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden_in(inner) for inner in value]
+    return value

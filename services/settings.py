@@ -1,0 +1,137 @@
+"""The settings of Stigmergy: what each is for, its default, and where its value came from.
+
+A setting comes from the file `stigmergy.toml`, from the environment (`STIGMERGY_...`) or from a flag; of these, a later
+one wins. The file is the one named by STIGMERGY_CONFIG, else `stigmergy.toml` in the current folder, else the one in
+the user's configuration folder (`~/.config/stigmergy/`). `stigmergy config` shows the outcome.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path, user_config_path, user_data_path
+
+FILE_NAME = "stigmergy.toml"
+PREFIX = "STIGMERGY_"
+CONFIG_VARIABLE = "STIGMERGY_CONFIG"
+LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("auto", "human", "json")
+
+
+class SettingsError(Exception):
+    """A setting cannot be used. `remedy` is the next thing a person should try."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}\n{remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All settings. Their names are those of the file; in capitals after STIGMERGY_, those of the environment."""
+
+    home: Path = field(
+        default_factory=lambda: user_data_path("stigmergy"), metadata={"help": "Folder of the embedded stack's data"}
+    )
+    cache: Path = field(
+        default_factory=lambda: user_cache_path("stigmergy"),
+        metadata={"help": "Folder of downloads, for all clones"},
+    )
+    brokers: int = field(default=1, metadata={"help": "Embedded Kafka brokers, each in a region of its own"})
+    bootstrap: str | None = field(default=None, metadata={"help": "Your own Kafka, as host:port; none is started then"})
+    redis_url: str | None = field(default=None, metadata={"help": "Your own Redis; none is started then"})
+    kafka_home: Path | None = field(default=None, metadata={"help": "An unpacked Kafka 4 to run; none is fetched then"})
+    log_level: str = field(default="info", metadata={"help": f"One of {', '.join(LOG_LEVELS)}"})
+    log_format: str = field(default="auto", metadata={"help": "human, json, or auto: human on a terminal, else json"})
+
+
+NAMES = tuple(setting.name for setting in fields(Settings))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The settings, and for each of them where its value came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load_settings(flags: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None) -> Loaded:
+    """Reads file, environment and flags, in this order of increasing weight. A flag that is None was not given."""
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(NAMES, "default")
+    path = find_file(environment)
+    if path is not None:
+        for name, value in _read_file(path).items():
+            values[name], origins[name] = _parse(name, value, where=str(path)), f"file {path}"
+    for name in NAMES:
+        variable = PREFIX + name.upper()
+        if environment.get(variable):
+            values[name], origins[name] = _parse(name, environment[variable], where=variable), f"environment {variable}"
+    for name, value in (flags or {}).items():
+        if value is not None:
+            flag = f"--{name.replace('_', '-')}"
+            values[name], origins[name] = _parse(name, value, where=flag), f"flag {flag}"
+    return Loaded(Settings(**values), origins)
+
+
+def find_file(environment: Mapping[str, str]) -> Path | None:
+    """The settings file in use, or None."""
+    named = environment.get(CONFIG_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise SettingsError(f"{CONFIG_VARIABLE} names {named}, which is not a file", "correct it, or unset it")
+        return Path(named)
+    candidates = (Path.cwd() / FILE_NAME, user_config_path("stigmergy") / FILE_NAME)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """The variables that give another process the same settings."""
+    values = {setting.name: getattr(settings, setting.name) for setting in fields(settings)}
+    return {PREFIX + name.upper(): "" if value is None else str(value) for name, value in values.items()}
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as fault:
+        raise SettingsError(f"{path}: {fault}", "correct the file; it must be TOML, such as: brokers = 3") from fault
+    for name in table:
+        if name not in NAMES:
+            near = difflib.get_close_matches(name, NAMES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(NAMES)}"
+            raise SettingsError(f"{path}: there is no setting {name!r}", hint)
+    return table
+
+
+def _parse(name: str, value: Any, *, where: str) -> Any:
+    """The value in its own type. Text is what the environment has; a file and a flag may have more."""
+    if name in ("home", "cache", "kafka_home"):
+        if not isinstance(value, str | Path):
+            raise SettingsError(f"{where}: {name} is {value!r}, expected a path", "write it in quotes")
+        return Path(value).expanduser().absolute()
+    if name == "brokers":
+        return _parse_count(name, value, where=where)
+    if not isinstance(value, str):
+        raise SettingsError(f"{where}: {name} is {value!r}, expected a text", "write it in quotes")
+    allowed = {"log_level": LOG_LEVELS, "log_format": LOG_FORMATS}.get(name)
+    if allowed is not None and value not in allowed:
+        raise SettingsError(f"{where}: {name} is {value!r}", f"choose one of {', '.join(allowed)}")
+    return value
+
+
+def _parse_count(name: str, value: Any, *, where: str) -> int:
+    try:
+        count = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else 0
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise SettingsError(f"{where}: {name} is {value!r}, expected a whole number", f"such as {name} = 1")
+    return count
