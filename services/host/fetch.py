@@ -1,0 +1,73 @@
+"""Fetching whole blocks: all records that one fetch brought for one partition, as one list.
+
+aiokafka wraps each record into a dataclass and counts it out of a generator, which costs as much as all our operators
+together. A BlockConsumer returns the Cython records as the broker's batches hold them (`offset`, `timestamp`, `key`,
+`value`, `headers`), a block at a time. It reaches into aiokafka's fetcher, whose version is pinned;
+`tests/integration/host` notices a change.
+"""
+
+from collections import OrderedDict
+from functools import partial
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult
+from aiokafka.errors import CorruptRecordException
+
+Record = Any
+"""aiokafka's DefaultRecord, an extension type without annotations."""
+
+
+class BlockConsumer(AIOKafkaConsumer):
+    """A consumer whose `getmany` returns, for each partition, everything that its last fetch brought."""
+
+    async def start(self) -> None:
+        await super().start()
+        self._fetcher._records = _Blocks()
+
+
+class _Blocks(OrderedDict[TopicPartition, Any]):
+    """The fetcher's store of answers. What is put in is taught to come out as one block."""
+
+    def __setitem__(self, partition: TopicPartition, answer: Any) -> None:
+        if isinstance(answer, FetchResult):
+            answer.getall = partial(_take_block, answer)
+        super().__setitem__(partition, answer)
+
+
+def _take_block(answer: FetchResult, _max_records: int | None = None) -> list[Record]:
+    """All records of one answer. The size of an answer is bounded by `max_partition_fetch_bytes`, not by a count."""
+    if not answer.check_assignment(answer._topic_partition) or not answer.has_more():
+        return []
+    block = _records(answer._partition_records)
+    answer._update_position()
+    answer._partition_records = None
+    return block
+
+
+def _records(fetched: Any) -> list[Record]:
+    """The records of the answer's batches, without aborted transactions and what lies before the wanted offset."""
+    block: list[Record] = []
+    batches = fetched._records
+    while batches.has_next():
+        batch = batches.next_batch()
+        if fetched._check_crcs and not batch.validate_crc():
+            raise CorruptRecordException(f"a batch of {fetched._tp} at offset {batch.base_offset} fails its checksum")
+        if not _skipped(fetched, batch):
+            records = list(batch)
+            if records and records[0].offset < fetched.next_fetch_offset:
+                records = [record for record in records if record.offset >= fetched.next_fetch_offset]
+            block.extend(records)
+        fetched.next_fetch_offset = batch.next_offset
+    return block
+
+
+def _skipped(fetched: Any, batch: Any) -> bool:
+    """Whether a batch holds no records for us: a control batch, or one of a transaction that was aborted."""
+    if fetched._isolation_level == READ_COMMITTED and batch.producer_id is not None:
+        fetched._consume_aborted_up_to(batch.base_offset)
+        if batch.is_control_batch and fetched._contains_abort_marker(batch):
+            fetched._aborted_producers.discard(batch.producer_id)
+        if batch.is_transactional and batch.producer_id in fetched._aborted_producers:
+            return True
+    return bool(batch.is_control_batch)

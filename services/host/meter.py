@@ -1,0 +1,111 @@
+"""What a task measures: sums for each of its operators since the last report, as the models need them.
+
+Everything is counted once for a batch, never once for a record: the records of a batch share its wait and its service
+time.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from services.host.fetch import Record
+from topics.messages import Moments, OperatorMetrics
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Count, sum and sum of squares."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float, count: int = 1) -> None:
+        self.count += count
+        self.total += value * count
+        self.squares += value * value * count
+
+    def moments(self) -> Moments:
+        return Moments.rounded(self.count, self.total, self.squares)
+
+
+@dataclass(slots=True)
+class _Operator:
+    """One operator since the last report."""
+
+    arrivals: int = 0
+    outputs: int = 0
+    gaps_us: _Sums = field(default_factory=_Sums)
+    batch: _Sums = field(default_factory=_Sums)
+    service_us: _Sums = field(default_factory=_Sums)
+
+
+class Meter:
+    """`fetched` and `begun` when a batch comes in, `probe` after each operator (a Program calls it)."""
+
+    def __init__(self, flow: str, segment: str, partition: int) -> None:
+        self._names = (flow, segment, partition)
+        self._operators: dict[str, _Operator] = {}
+        self._mark_s = time.perf_counter()
+        self._arrived_s: float | None = None
+        self._wait_us = _Sums()
+        self._bytes_in = 0
+        self.late = 0
+        self.dead_letters = 0
+
+    def fetched(self, records: Sequence[Record], *, now_ms: int) -> None:
+        """Some records arrived; those that the broker got at a known time waited since then."""
+        self._bytes_in += sum(map(len, [record.value or b"" for record in records]))
+        self._wait_us.add(max(0.0, (now_ms - records[-1].timestamp) * 1_000), len(records))
+
+    def begun(self) -> None:
+        """A batch starts on its way through the operators."""
+        self._mark_s = time.perf_counter()
+
+    def probe(self, name: str, came_in: int, went_out: int) -> None:
+        """An operator has finished a batch."""
+        now_s = time.perf_counter()
+        if came_in or went_out:
+            operator = self._operators.get(name)
+            if operator is None:
+                operator = self._operators[name] = _Operator()
+            operator.arrivals += came_in
+            operator.outputs += went_out
+            if came_in:
+                operator.service_us.add((now_s - self._mark_s) * 1e6 / came_in, came_in)
+                operator.batch.add(went_out / came_in, came_in)
+                if self._arrived_s is not None:
+                    operator.gaps_us.add((now_s - self._arrived_s) * 1e6 / came_in, came_in)
+        self._mark_s = now_s
+
+    def report(self, host: str, second: int, *, lag: int, state_bytes: int) -> list[OperatorMetrics]:
+        """The sums of all operators that had something to do, which start again from zero."""
+        flow, segment, partition = self._names
+        rows = [
+            OperatorMetrics(
+                host=host,
+                flow=flow,
+                segment=segment,
+                operator=name,
+                partition=partition,
+                second=second,
+                arrivals=sums.arrivals,
+                gaps_us=sums.gaps_us.moments(),
+                batch=sums.batch.moments(),
+                service_us=sums.service_us.moments(),
+                wait_us=self._wait_us.moments(),
+                outputs=sums.outputs,
+                lag=lag,
+                bytes_in=self._bytes_in,
+                bytes_out=0,
+                state_bytes=state_bytes,
+                late=self.late,
+                dropped=0,
+                dead_letters=self.dead_letters,
+            )
+            for name, sums in sorted(self._operators.items())
+        ]
+        self._operators = {}
+        self._wait_us = _Sums()
+        self._bytes_in = self.late = self.dead_letters = 0
+        return rows

@@ -1,0 +1,213 @@
+"""A segment on a host: one Faust app, one consumer, and a task for each partition that the registry gives to this host.
+
+The feed fetches blocks and puts them into the app; the app's agent hands each to its task. A task that fails is made
+anew from what it had committed, after a pause that grows; one that keeps failing parks, with its reason, until it is
+assigned again. Taking or giving up a partition touches the others only in that their fetches are asked for again.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+
+from services.host.fetch import BlockConsumer
+from services.host.segment_app import SegmentApp
+from services.host.segment_plan import SegmentPlan
+from services.host.task import Task, TaskContext
+from topics.messages import SegmentState
+
+log = structlog.get_logger(__name__)
+
+RESTART_PAUSE_S_MIN, RESTART_PAUSE_S_MAX = 0.1, 5.0
+FAILURES_MAX = 8
+"""So many failures in a row, without a commit between them, park a task."""
+TICK_S = 1.0
+FETCH_WAIT_MS = 500
+STOP_TIMEOUT_S = 20.0
+
+
+@dataclass(slots=True)
+class Seat:
+    """The place of one partition: its task, if it runs, and how it is."""
+
+    partition: int
+    epoch: int
+    state: SegmentState = "recovering"
+    reason: str | None = None
+    failures: int = 0
+    task: Task | None = field(default=None, repr=False)
+    running: asyncio.Task[None] | None = field(default=None, repr=False)
+
+
+OnState = Callable[["Segment", Seat], None]
+
+
+class Segment:
+    """`begin`, then `own` and `release` partitions, then `stop`."""
+
+    def __init__(self, plan: SegmentPlan, context: TaskContext, *, data_folder: Path, on_state: OnState) -> None:
+        self.plan = plan
+        self.seats: dict[int, Seat] = {}
+        self._context = context
+        self._on_state = on_state
+        self._app = SegmentApp(plan.segment.id, lambda block: block.task.take(block), data_folder=data_folder)
+        self._consumer = BlockConsumer(
+            bootstrap_servers=context.bootstrap,
+            client_id=plan.group,
+            group_id=plan.group,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed" if plan.reads_committed else "read_uncommitted",
+            max_partition_fetch_bytes=1 << 20,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+            retry_backoff_ms=50,
+        )
+        self._names = {each.topic: each.name for each in plan.inputs}
+        self._room = asyncio.Event()
+        self._assignments = 0
+        self._background: list[asyncio.Task[None]] = []
+
+    async def begin(self) -> None:
+        """Start the app and the consumer; no partition is owned yet."""
+        await self._consumer.start()
+        await self._app.begin()
+        self._background = [asyncio.create_task(self._feed()), asyncio.create_task(self._ticks())]
+
+    async def own(self, partition: int, epoch: int) -> None:
+        """Take a partition over, in the background. With a newer epoch a task that runs here is made anew."""
+        await self.release(partition)
+        seat = self.seats[partition] = Seat(partition, epoch)
+        seat.running = asyncio.create_task(self._keep_running(seat))
+
+    async def release(self, partition: int) -> None:
+        """Give a partition up: work off what was fetched, commit it, stop."""
+        seat = self.seats.get(partition)
+        if seat is None or seat.running is None:
+            return
+        self._set(seat, "draining")
+        task = seat.task
+        if task is None:
+            seat.running.cancel()
+        else:
+            await self._app.settled()
+            task.stop()
+        _, pending = await asyncio.wait([seat.running], timeout=STOP_TIMEOUT_S)
+        if pending:
+            seat.running.cancel()
+            await asyncio.wait([seat.running])
+        self.seats.pop(partition, None)
+        self._assign()
+        self._set(seat, "stopped")
+
+    async def stop(self) -> None:
+        """Give all partitions up and end."""
+        await asyncio.gather(*(self.release(partition) for partition in sorted(self.seats)))
+        for each in self._background:
+            each.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self._app.stop()
+        await self._consumer.stop()
+
+    async def _keep_running(self, seat: Seat) -> None:
+        """Make the task and run it, again and again while it fails, until it is stopped or parked."""
+        while True:
+            self._set(seat, "recovering")
+            task = Task(self.plan, seat.partition, seat.epoch, self._context, on_room=self._room.set)
+            try:
+                await task.fence()
+                restored = await task.recover(await self._committed(task))
+                seat.task = task
+                self._assign()
+                self._set(seat, "running")
+                log.info("task runs", segment=self.plan.segment.id, partition=seat.partition, restored=restored)
+                await task.run()
+                return
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is: nothing is skipped, it is done again or parked
+                seat.failures = 1 if task.commits else seat.failures + 1
+                seat.reason = f"{type(error).__name__}: {error}"
+                log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
+            finally:
+                seat.task = None
+                self._assign()
+                await task.close()
+            if seat.state == "draining":
+                return
+            if seat.failures >= FAILURES_MAX:
+                self._set(seat, "parked")
+                return
+            await asyncio.sleep(min(RESTART_PAUSE_S_MAX, RESTART_PAUSE_S_MIN * 2 ** (seat.failures - 1)))
+
+    async def _committed(self, task: Task) -> dict[TopicPartition, tuple[int, str]]:
+        """The committed offsets with their metadata, read after the former owner was fenced; else the beginning."""
+        partitions = list(task.positions)
+        found = await self._consumer._coordinator.fetch_committed_offsets(partitions)
+        committed = {at: (each.offset, each.metadata) for at, each in found.items() if each.offset >= 0}
+        fresh = [at for at in partitions if at not in committed]
+        beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
+        return committed | {at: (offset, "") for at, offset in beginnings.items()}
+
+    def _set(self, seat: Seat, state: SegmentState) -> None:
+        seat.state = state
+        if state == "running":
+            seat.reason = None
+        self._on_state(self, seat)
+
+    def _tasks(self) -> dict[int, Task]:
+        return {partition: seat.task for partition, seat in sorted(self.seats.items()) if seat.task is not None}
+
+    def _assign(self) -> None:
+        """Fetch for just the partitions that have a task, each from where its task stands."""
+        self._assignments += 1
+        positions = {at: offset for task in self._tasks().values() for at, offset in task.positions.items()}
+        self._consumer.assign(list(positions))
+        for at, offset in positions.items():
+            self._consumer.seek(at, offset)
+        self._room.set()
+
+    async def _feed(self) -> None:
+        """Fetch blocks for the tasks that have room, and put them into the app."""
+        while True:
+            tasks = self._tasks()
+            ready = [at for task in tasks.values() if task.has_room for at in task.positions]
+            if not ready:
+                self._room.clear()
+                await self._room.wait()
+                continue
+            assignments = self._assignments
+            try:
+                fetched = await self._consumer.getmany(*ready, timeout_ms=FETCH_WAIT_MS)
+            except KafkaError as error:
+                await self._fetch_failed(error)
+                continue
+            if assignments != self._assignments:  # these records may belong to a task that is no more: fetch them again
+                self._assign()
+                continue
+            blocks = [tasks[at.partition].fetched(self._names[at.topic], records) for at, records in fetched.items()]
+            for block in blocks:
+                await self._app.put(block)
+
+    async def _fetch_failed(self, error: KafkaError) -> None:
+        """Broker trouble passes. That records are gone before they were read does not: it must be seen by a person."""
+        log.warning("fetch failed", segment=self.plan.segment.id, error=repr(error))
+        if isinstance(error, OffsetOutOfRangeError) and error.args:
+            gone = {at.partition for at in error.args[0]}
+            for partition, task in self._tasks().items():
+                if partition in gone:
+                    task.fail(error)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.05):
+                self._room.clear()
+                await self._room.wait()
+
+    async def _ticks(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            for task in self._tasks().values():
+                task.tick()

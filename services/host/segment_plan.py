@@ -1,0 +1,138 @@
+"""What a host must know to run a segment: its topics and their partitions, its group, how it delivers.
+
+It follows from the compiled flow and from what only the broker knows, the partition counts of the user's topics.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from services.operators.pruning import Fields, fields_read
+from services.operators.wiring import input_name
+from topics.flow.graph import Edge, FlowGraph, Segment
+from topics.flow.specs import Sink, Source
+from topics.names import edge_topic
+
+COMMIT_INTERVAL_MS_MAX = 100
+COMMITS_PER_BOUND = 4
+"""A commit interval is at most this part of the flow's latency bound: results wait for it in exactly_once."""
+EDGE_IDLE_MS = 10_000
+
+
+class UnknownTopicError(Exception):
+    """A source or sink topic is not on the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One topic that a segment reads. `source` None: an edge topic, written by this many upstream partitions."""
+
+    name: str
+    topic: str
+    partitions: int
+    source: Source | None
+    fields: Fields
+    upstream_partitions: int
+    idle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One topic that a segment writes. `by`: the fields that choose an edge's partition; None: the task's own."""
+
+    stream: str
+    topic: str
+    partitions: int
+    sink: Sink | None
+    by: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPlan:
+    """One segment of one flow, ready to run on any number of hosts."""
+
+    graph: FlowGraph
+    segment: Segment
+    partitions: int
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    commit_interval_s: float
+
+    @property
+    def flow(self) -> str:
+        return self.graph.spec.name
+
+    @property
+    def group(self) -> str:
+        """The consumer group under which offsets are committed, so that every Kafka tool shows the segment's lag."""
+        return f"stig.{self.segment.id}"
+
+    def transactional_id(self, partition: int) -> str:
+        """The same for every owner of this partition: a new owner fences the former one."""
+        return f"stig.{self.segment.id}.{partition}"
+
+    @property
+    def reads_committed(self) -> bool:
+        """Users' aborted records never count. Edges are read ahead of their commit where duplicates are allowed."""
+        return self.graph.spec.delivery == "exactly_once" or any(each.source is not None for each in self.inputs)
+
+
+def plan_segment(graph: FlowGraph, segment_id: str, topic_partitions: Mapping[str, int]) -> SegmentPlan:
+    """The plan of one segment. `topic_partitions`: of the flow's source and sink topics, as the broker has them."""
+    segment = next(each for each in graph.segments if each.id == segment_id)
+    sources = {source.name: source for source in graph.spec.sources}
+    sinks = {sink.name: sink for sink in graph.spec.sinks}
+    read = fields_read(graph.spec.sources, [(each.name, each.spec) for each in graph.operators], graph.spec.sinks)
+
+    def input_of(edge: Edge) -> Input:
+        if edge.kind == "source":
+            source = sources[edge.upstream]
+            count = _count(topic_partitions, source.topic, source.name)
+            return Input(input_name(edge), source.topic, count, source, read[source.name], 0, source.idle_ms)
+        upstream = partitions_of(graph, _writer(graph, edge), topic_partitions)
+        count = edge.rekey.partitions if edge.rekey else upstream
+        topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
+        return Input(input_name(edge), topic, count, None, None, upstream, EDGE_IDLE_MS)
+
+    def output_of(edge: Edge) -> Output:
+        if edge.kind == "sink":
+            sink = sinks[edge.target]
+            return Output(edge.stream, sink.topic, _count(topic_partitions, sink.topic, sink.name), sink, None)
+        topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
+        if edge.rekey:
+            return Output(edge.stream, topic, edge.rekey.partitions, None, edge.rekey.by)
+        return Output(edge.stream, topic, partitions_of(graph, segment, topic_partitions), None, None)
+
+    bound_ms = graph.spec.qos.latency_ms
+    interval_ms = min(COMMIT_INTERVAL_MS_MAX, bound_ms / COMMITS_PER_BOUND if bound_ms else COMMIT_INTERVAL_MS_MAX)
+    return SegmentPlan(
+        graph=graph,
+        segment=segment,
+        partitions=partitions_of(graph, segment, topic_partitions),
+        inputs=tuple({each.name: each for each in map(input_of, segment.inputs)}.values()),
+        outputs=tuple(map(output_of, segment.outputs)),
+        commit_interval_s=interval_ms / 1_000,
+    )
+
+
+def partitions_of(graph: FlowGraph, segment: Segment, topic_partitions: Mapping[str, int]) -> int:
+    """How many tasks a segment has: as many as its input with the most partitions."""
+    topics = {source.name: source.topic for source in graph.spec.sources}
+    counts = []
+    for edge in segment.inputs:
+        if edge.kind == "source":
+            counts.append(_count(topic_partitions, topics[edge.upstream], edge.upstream))
+        elif edge.rekey:
+            counts.append(edge.rekey.partitions)
+        else:
+            counts.append(partitions_of(graph, _writer(graph, edge), topic_partitions))
+    return max(counts)
+
+
+def _writer(graph: FlowGraph, edge: Edge) -> Segment:
+    return next(segment for segment in graph.segments if edge.upstream in segment.operators)
+
+
+def _count(topic_partitions: Mapping[str, int], topic: str, name: str) -> int:
+    if topic not in topic_partitions:
+        raise UnknownTopicError(f"{name}: topic {topic!r} is not on the broker; create it, then run the flow again")
+    return topic_partitions[topic]

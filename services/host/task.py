@@ -1,0 +1,309 @@
+"""A task: one partition of one segment, from fetched records to a committed transaction.
+
+Nothing of a task counts until its transaction commits: outputs, dead letters, the changelog of its state, and the
+input offsets with how far event time had come. So a crash at any instant leaves the last commit, and a task made anew
+from there goes on as if nothing had happened. Any failure ends a task; its segment then makes it anew.
+
+    block ──> read ──> program ──> outputs ──┐
+                  └──> dead letters, late ───┼──> one transaction, committed every `commit_interval_s`
+    commit ──────────> changelog, offsets ───┘
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from aiokafka import TopicPartition
+
+from services.host.changelog import changelog_topics, drained, restore
+from services.host.edges import EdgeOutput
+from services.host.fetch import Record
+from services.host.meter import Meter
+from services.host.partitioner import Partitioner
+from services.host.segment_plan import Output, SegmentPlan
+from services.host.set_aside import Entry, dead_letter, late_records
+from services.host.task_input import Parcel, TaskInputs
+from services.host.writer import Writer, WriterParams
+from services.operators.batch import Batch
+from services.operators.encode import Encoded, SinkEncoder
+from services.operators.failure import Failure
+from services.operators.wiring import segment_program
+from topics.messages.base import Origin
+
+BLOCKS_UNDER_WAY_MAX = 3
+"""Blocks that were fetched and not yet processed; with that many its segment fetches no more for a task."""
+
+ClockMs = Callable[[], int]
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """What all tasks of a host share."""
+
+    bootstrap: str
+    allow: tuple[str, ...] = ()
+    now_ms: ClockMs = wall_clock_ms
+    writer: WriterParams = field(default_factory=WriterParams)
+
+
+class _Order(Enum):
+    """What a task is told to do beside processing blocks."""
+
+    TICK = "tick"
+    COMMIT = "commit"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedBlock:
+    """All records that one fetch brought for one input of one task."""
+
+    task: "Task"
+    input_name: str
+    records: list[Record]
+
+
+class Task:
+    """`fence`, `recover`, then `run` while blocks are `fetched` and taken; `stop` ends the run, `close` the task."""
+
+    def __init__(
+        self,
+        plan: SegmentPlan,
+        partition: int,
+        epoch: int,
+        context: TaskContext,
+        *,
+        on_room: Callable[[], None],
+    ) -> None:
+        self.plan = plan
+        self.partition = partition
+        self.epoch = epoch
+        self._inputs = TaskInputs(plan.inputs, partition)
+        self._context = context
+        self.meter = Meter(plan.flow, plan.segment.id, partition)
+        self.on_room = on_room
+        self.commits = 0
+        self._program = segment_program(plan.graph, plan.segment, allow=context.allow, probe=self.meter.probe)
+        self._changelogs = changelog_topics(plan.graph, self._program)
+        self._failures: list[Failure] = []
+        self._sinks = [
+            (output, SinkEncoder(output.sink, failures=self._failures), Partitioner(output.partitions, partition))
+            for output in plan.outputs
+            if output.sink is not None
+        ]
+        self._edges = [
+            EdgeOutput(output, segment=plan.segment.id, partition=partition, epoch=epoch, failures=self._failures)
+            for output in plan.outputs
+            if output.sink is None
+        ]
+        self._writer = Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
+        self._queue: asyncio.Queue[FetchedBlock | _Order | Exception] = asyncio.Queue()
+        self._under_way = 0
+        self._is_dirty = False
+        self._commit_at_s = 0.0
+        self._origin = Origin(plan.inputs[0].topic, partition, 0)
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """Where the next fetch of each input begins."""
+        return {each.at: each.fetch_offset for each in self._inputs.by_name.values()}
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more blocks may be fetched for it."""
+        return self._under_way < BLOCKS_UNDER_WAY_MAX
+
+    async def fence(self) -> None:
+        """Take over from the former owner: all that it committed can be read after this, and nothing more comes."""
+        await self._writer.start()
+
+    async def recover(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> int:
+        """Rebuild the state, and go on from what was committed; returns the number of changelog records read."""
+        self._inputs.resume(committed)
+        return await restore(
+            self._program,
+            self._changelogs,
+            self.partition,
+            bootstrap=self._context.bootstrap,
+            client_id=f"{self._writer.transactional_id}.restore",
+        )
+
+    def fetched(self, input_name: str, records: list[Record]) -> "FetchedBlock":
+        """Note that these records were fetched, so that they are fetched once; the block is to be taken, in order."""
+        self._inputs.by_name[input_name].fetch_offset = records[-1].offset + 1
+        self._under_way += 1
+        return FetchedBlock(self, input_name, records)
+
+    def take(self, block: "FetchedBlock") -> None:
+        """Queue a block for processing. A task that has ended ignores it: its successor fetches it again."""
+        self._queue.put_nowait(block)
+
+    def tick(self) -> None:
+        """Let time move on where nothing came."""
+        if self._queue.empty():
+            self._queue.put_nowait(_Order.TICK)
+
+    async def run(self) -> None:
+        """Process blocks and commit, until told to stop. Raises what made it fail."""
+        while True:
+            order = await self._next()
+            if isinstance(order, Exception):
+                raise order
+            if isinstance(order, FetchedBlock):
+                await self._process(order.input_name, order.records)
+                self._under_way -= 1
+                self.on_room()
+            elif order is _Order.TICK:
+                await self._advance()
+            if self._is_dirty and (order is _Order.STOP or time.monotonic() >= self._commit_at_s):
+                await self._commit()
+            if order is _Order.STOP:
+                return
+
+    async def _next(self) -> "FetchedBlock | _Order | Exception":
+        """What to do next: the next in the queue, or a commit when one is due and the queue is empty."""
+        if not self._queue.empty():
+            return self._queue.get_nowait()
+        if not self._is_dirty:
+            return await self._queue.get()
+        try:
+            async with asyncio.timeout(max(0.0, self._commit_at_s - time.monotonic())):
+                return await self._queue.get()
+        except TimeoutError:
+            return _Order.COMMIT
+
+    def fail(self, error: Exception) -> None:
+        """Let `run` raise this error: the task can't go on."""
+        self._queue.put_nowait(error)
+
+    def stop(self) -> None:
+        """Let `run` work off what was taken, commit it, and return."""
+        self._queue.put_nowait(_Order.STOP)
+
+    async def close(self) -> None:
+        """Leave. What was not committed will be done again by the next owner."""
+        await self._writer.stop()
+
+    async def _process(self, input_name: str, records: list[Record]) -> None:
+        records = _from(records, self._inputs.by_name[input_name].next_offset)
+        if not records:
+            return
+        now_ms = self._context.now_ms()
+        self.meter.fetched(records, now_ms=now_ms)
+        for parcel in self._inputs.read(input_name, records, now_ms=now_ms):
+            self._origin = parcel.origin
+            self._failures += parcel.failures
+            await self._run(input_name, parcel, records, now_ms)
+        self._touched()
+
+    async def _advance(self) -> None:
+        now_ms = self._context.now_ms()
+        for name, news in self._inputs.moved(now_ms=now_ms):
+            await self._run(name, Parcel(news, Batch.empty(news.watermark_ms), [], self._origin), [], now_ms)
+            self._touched()
+
+    async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
+        """One batch through the program, and all that comes of it to the writer."""
+        self.meter.begun()
+        if self._program.blocking:
+            outputs = await asyncio.to_thread(self._program.process, input_name, parcel.batch)
+        else:
+            outputs = self._program.process(input_name, parcel.batch)
+        self._failures += self._program.take_failures()
+        encoded = [
+            (output, encoder.encode(outputs[output.stream]), partitioner)
+            for output, encoder, partitioner in self._sinks
+            if outputs.get(output.stream)
+        ]
+        for output, results, partitioner in encoded:
+            await self._write_sink(output, results, partitioner)
+        for edge in self._edges:
+            batch = outputs.get(edge.output.stream)
+            if batch is not None:
+                await self._write_blocks(edge, edge.blocks(batch, parcel.origin), now_ms)
+        if parcel.late.values:
+            self.meter.late += len(parcel.late)
+            watermark_ms = self._inputs.watermark_ms(input_name)
+            await self._write_entries(
+                late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
+            )
+        if self._failures:
+            await self._write_failures(parcel, records, now_ms)
+
+    async def _write_sink(self, output: Output, results: Encoded, partitioner: Partitioner) -> None:
+        spread = partitioner.spread(results.keys)
+        if isinstance(spread, int):
+            await self._writer.write(output.topic, spread, results.keys, results.values, results.times)
+            return
+        positions: dict[int, list[int]] = {}
+        for position, partition in enumerate(spread):
+            positions.setdefault(partition, []).append(position)
+        for partition in sorted(positions):
+            chosen = positions[partition]
+            await self._writer.write(
+                output.topic,
+                partition,
+                [results.keys[i] for i in chosen],
+                [results.values[i] for i in chosen],
+                [results.times[i] for i in chosen],
+            )
+
+    async def _write_blocks(self, edge: EdgeOutput, blocks: Iterable[tuple[int, bytes]], now_ms: int) -> None:
+        by_partition: dict[int, list[bytes]] = {}
+        for partition, block in blocks:
+            by_partition.setdefault(partition, []).append(block)
+        for partition, values in by_partition.items():
+            count = len(values)
+            await self._writer.write(edge.output.topic, partition, [None] * count, values, [now_ms] * count)
+
+    async def _write_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
+        failures = self._failures.copy()
+        self._failures.clear()
+        self.meter.dead_letters += len(failures)
+        wanted = {failure.offset for failure in failures}
+        originals = parcel.originals
+        if self.plan.inputs[0].source is not None and any(offset not in originals for offset in wanted):
+            originals = {record.offset: record for record in records if record.offset in wanted}
+        await self._write_entries(
+            dead_letter(self.plan.flow, failure, parcel.origin, originals, now_ms=now_ms) for failure in failures
+        )
+
+    async def _write_entries(self, entries: Iterable[Entry]) -> None:
+        by_topic: dict[str, list[Entry]] = {}
+        for entry in entries:
+            by_topic.setdefault(entry[0], []).append(entry)
+        now_ms = self._context.now_ms()
+        for topic, rows in by_topic.items():
+            await self._writer.write(
+                topic, 0, [key for _, key, _ in rows], [value for _, _, value in rows], [now_ms] * len(rows)
+            )
+
+    def _touched(self) -> None:
+        """Something happened that must be committed within the commit interval."""
+        if not self._is_dirty:
+            self._is_dirty = True
+            self._commit_at_s = time.monotonic() + self.plan.commit_interval_s
+
+    async def _commit(self) -> None:
+        now_ms = self._context.now_ms()
+        for edge in self._edges:
+            await self._write_blocks(edge, edge.news(self._origin), now_ms)
+        for operator, keys, values in drained(self._program):
+            await self._writer.write(self._changelogs[operator], self.partition, keys, values, [now_ms] * len(keys))
+        await self._writer.commit(self.plan.group, self._inputs.commits())
+        self._is_dirty = False
+        self.commits += 1
+
+
+def _from(records: list[Record], offset: int) -> list[Record]:
+    """The records from this offset on: what a task has already processed never comes in twice."""
+    if not records or records[0].offset >= offset:
+        return records
+    return [record for record in records if record.offset >= offset]

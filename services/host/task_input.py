@@ -1,0 +1,131 @@
+"""The inputs of a task: partitions of source and edge topics, from fetched records to batches for the program.
+
+What inputs must remember (how far event time has come) is a few numbers. They are kept as the metadata of the committed
+offset, so they always belong to exactly that offset, and a segment without state needs no changelog.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+from aiokafka import TopicPartition
+
+from services.host.fetch import Record
+from services.host.segment_plan import Input
+from services.operators.batch import Batch
+from services.operators.failure import Failure
+from services.operators.intake import SourceIntake
+from services.operators.table import Table
+from services.operators.watermark import InputWatermarks, Upstream
+from topics.catalogue import EDGE
+from topics.messages import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What some fetched records became. `originals`: the raw records of a source by offset, for dead letters."""
+
+    batch: Batch
+    late: Batch
+    failures: list[Failure]
+    origin: Origin
+    originals: Mapping[int, Record] = field(default_factory=dict)
+
+
+class TaskInput:
+    """One partition. `next_offset` is the first that was not yet processed, `fetch_offset` the first not yet fetched."""
+
+    def __init__(self, plan: Input, partition: int) -> None:
+        self.plan = plan
+        self.at = TopicPartition(plan.topic, partition)
+        self.next_offset = 0
+        self.fetch_offset = 0
+        self.intake = SourceIntake(plan.source, fields=plan.fields) if plan.source is not None else None
+
+    @property
+    def upstream(self) -> Upstream:
+        """Who writes to it: a source partition by itself, or every partition of the upstream segment."""
+        partitions = [self.at.partition] if self.plan.source is not None else range(self.plan.upstream_partitions)
+        return Upstream(partitions, self.plan.idle_ms)
+
+
+class TaskInputs:
+    """All inputs of a task, and the watermarks over them."""
+
+    def __init__(self, plans: Sequence[Input], partition: int) -> None:
+        self.by_name = {each.name: TaskInput(each, partition) for each in plans if partition < each.partitions}
+        self._watermarks = InputWatermarks({name: each.upstream for name, each in self.by_name.items()})
+
+    def watermark_ms(self, name: str) -> int:
+        """How far event time has come on an input."""
+        return self._watermarks.watermark_ms(name)
+
+    def read(self, name: str, records: list[Record], *, now_ms: int) -> Iterator[Parcel]:
+        """The records as parcels, in order. After the last one the input's `next_offset` is past them all."""
+        each = self.by_name[name]
+        if each.intake is not None:
+            yield self._from_source(name, each.at, each.intake, records, now_ms)
+        else:
+            for record in records:
+                yield self._from_edge(name, each.at, record, now_ms)
+        each.next_offset = records[-1].offset + 1
+
+    def moved(self, *, now_ms: int) -> list[tuple[str, Batch]]:
+        """Batches without records for the inputs on which time moved on because something is silent."""
+        return [(name, Batch.empty(watermark_ms)) for name, watermark_ms in self._watermarks.moved(now_ms=now_ms)]
+
+    def commits(self) -> dict[TopicPartition, tuple[int, str]]:
+        """What to commit: each input's offset, with all that the inputs remember."""
+        metadata = b64encode(msgspec.msgpack.encode([list(table.data.items()) for table in self._tables()])).decode()
+        return {each.at: (each.next_offset, metadata) for each in self.by_name.values()}
+
+    def resume(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """Go on from what was committed."""
+        newest = ""
+        for each in self.by_name.values():
+            each.next_offset, metadata = committed[each.at]
+            each.fetch_offset = each.next_offset
+            newest = metadata or newest
+        if newest:
+            for table, items in zip(self._tables(), msgspec.msgpack.decode(b64decode(newest)), strict=True):
+                table.data.update((tuple(key) if isinstance(key, list) else key, value) for key, value in items)
+
+    def _tables(self) -> list[Table]:
+        clocks = [
+            each.intake.tables[name] for each in self.by_name.values() if each.intake for name in each.intake.tables
+        ]
+        return [*clocks, *self._watermarks.tables.values()]
+
+    def _from_source(
+        self, name: str, at: TopicPartition, intake: SourceIntake, records: list[Record], now_ms: int
+    ) -> Parcel:
+        arrivals = intake.read(
+            [record.value for record in records],
+            [record.key for record in records],
+            [record.timestamp for record in records],
+            [record.offset for record in records],
+        )
+        batch, behind = self._watermarks.admit(name, at.partition, arrivals.batch, now_ms=now_ms)
+        failed = {failure.offset for failure in arrivals.failures}
+        originals = {record.offset: record for record in records if record.offset in failed} if failed else {}
+        origin = Origin(at.topic, at.partition, records[0].offset)
+        return Parcel(batch, _joined(arrivals.late, behind), arrivals.failures, origin, originals)
+
+    def _from_edge(self, name: str, at: TopicPartition, record: Record, now_ms: int) -> Parcel:
+        block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)
+        sent = Batch(block.values, block.keys, block.times_ms, block.offsets, block.watermark_ms)
+        batch, late = self._watermarks.admit(name, block.partition, sent, now_ms=now_ms)
+        return Parcel(batch, late, [], Origin(block.origin_topic, block.origin_partition, 0))
+
+
+def _joined(one: Batch, other: Batch) -> Batch:
+    if not one.values or not other.values:
+        return one if one.values else other
+    return Batch(
+        one.values + other.values,
+        one.keys + other.keys,
+        one.times + other.times,
+        [*one.offsets, *other.offsets],
+        one.watermark_ms,
+    )

@@ -1,0 +1,135 @@
+"""Writing for one segment partition: outputs, changelog, dead letters and input offsets, all in one Kafka transaction.
+
+The transactional id is the (segment, partition): starting a writer fences the former owner, whose late writes the
+broker then refuses. Records go out as ready-made batches, so aiokafka's cost is paid once for a batch instead of once
+for a record. Whatever fails makes the writer useless (`WriteError`); the owner then starts anew from what was
+committed.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+
+BATCH_BYTES_MAX = 900_000
+"""Below the broker's default limit of 1 MiB for a batch."""
+NO_HEADERS: list[tuple[str, bytes | None]] = []
+
+
+class WriteError(Exception):
+    """The transaction can't be finished. Nothing of it will be seen; the segment partition must be restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriterParams:
+    """How long a silent owner may hold its transaction open, and how patient a request is."""
+
+    transaction_timeout_ms: int = 15_000
+    request_timeout_ms: int = 10_000
+    retry_backoff_ms: int = 20
+    compression: str | None = None
+
+
+class Writer:
+    """One transactional producer. `start`, then `write` any number of times, then `commit`, and so on."""
+
+    def __init__(self, bootstrap: str, transactional_id: str, params: WriterParams | None = None) -> None:
+        params = params or WriterParams()
+        self.transactional_id = transactional_id
+        self._producer = AIOKafkaProducer(
+            bootstrap_servers=bootstrap,
+            client_id=transactional_id,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=params.transaction_timeout_ms,
+            request_timeout_ms=params.request_timeout_ms,
+            retry_backoff_ms=params.retry_backoff_ms,
+            max_batch_size=BATCH_BYTES_MAX,
+            max_request_size=BATCH_BYTES_MAX + 100_000,
+            compression_type=params.compression,
+            linger_ms=0,
+        )
+        self._sent: list[asyncio.Future[Any]] = []
+        self._open = False
+
+    async def start(self) -> None:
+        """Fence the former owner. When this returns, no write of an earlier writer can succeed any more."""
+        try:
+            await self._producer.start()
+        except BaseException:
+            await self._producer.stop()
+            raise
+
+    async def write(
+        self,
+        topic: str,
+        partition: int,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        times_ms: Iterable[int],
+    ) -> None:
+        """Hand records over, in order. Returns when they are on their way; `commit` waits for their arrival."""
+        try:
+            if not self._open:
+                await self._producer.begin_transaction()
+                self._open = True
+            for batch in self._batches(keys, values, times_ms):
+                self._sent.append(await self._producer.send_batch(batch, topic, partition=partition))
+        except (KafkaError, AssertionError) as error:  # a fenced aiokafka producer fails its own assertions
+            raise WriteError(f"{self.transactional_id}: writing to {topic}/{partition}: {error!r}") from error
+
+    def _batches(
+        self, keys: Sequence[bytes | None], values: Sequence[bytes | None], times_ms: Iterable[int]
+    ) -> Iterable[Any]:
+        batch, append, count = self._new_batch()
+        for key, value, time_ms in zip(keys, values, times_ms, strict=True):
+            if append(count, time_ms, key, value, NO_HEADERS) is None:
+                yield _closed(batch, count)
+                batch, append, count = self._new_batch()
+                append(0, time_ms, key, value, NO_HEADERS)
+            count += 1
+        if count:
+            yield _closed(batch, count)
+
+    def _new_batch(self) -> tuple[Any, Any, int]:
+        batch = self._producer.create_batch()
+        return batch, batch._builder.append, 0
+
+    async def commit(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        """Make everything since the last commit visible, together with the input offsets, or raise WriteError."""
+        try:
+            if not self._open:
+                await self._producer.begin_transaction()
+                self._open = True
+            sent, self._sent = self._sent, []
+            for acknowledged in sent:
+                await acknowledged
+            await self._producer.send_offsets_to_transaction(dict(offsets), group)
+            await self._producer.commit_transaction()
+            self._open = False
+        except MessageSizeTooLargeError as error:
+            raise WriteError(f"{self.transactional_id}: the broker refuses a record as too large: {error!r}") from error
+        except (KafkaError, AssertionError) as error:
+            raise WriteError(f"{self.transactional_id}: the transaction failed: {error!r}") from error
+
+    async def stop(self) -> None:
+        """Leave. An open transaction is aborted, so that readers of committed records need not wait for it."""
+        sent, self._sent = self._sent, []
+        for acknowledged in sent:
+            acknowledged.cancel()
+        try:
+            if self._open:
+                await asyncio.wait_for(self._producer.abort_transaction(), timeout=5)
+        except (KafkaError, AssertionError, TimeoutError):
+            pass  # fenced or cut off: the broker or the next owner aborts it
+        finally:
+            await self._producer.stop()
+
+
+def _closed(batch: Any, count: int) -> Any:
+    """Tell aiokafka's builder how many records went past it, and that no more will come."""
+    batch._relative_offset = count
+    batch.close()
+    return batch
