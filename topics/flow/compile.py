@@ -18,6 +18,7 @@ from topics.flow.references import (
     check_references,
     has_cycle,
     in_order,
+    inputs_of,
     operator_references,
     routes_of,
     with_input,
@@ -51,7 +52,8 @@ def checked_graph(
     for source in spec.sources:
         compiling.source(source)
     for name, operator in in_order(spec):
-        compiling.operator(name, operator)
+        if inputs_of(operator):
+            compiling.operator(name, operator)
     for sink in spec.sinks:
         compiling.sink(sink)
     return None if problems.found else compiling.graph()
@@ -81,6 +83,8 @@ class _Compiling:
         inputs = [self.stream(reference.stream) for reference in references]
         needed = rekeys(name, spec, [stream.partitioning for stream in inputs])
         schema = output_schema(name, spec, [stream.schema for stream in inputs], self.problems, self.text_at)
+        if self.problems.under(("operators", name)):
+            schema = OPEN
         check_ranking(name, spec, inputs[0], self.problems)
         check_self_join(name, spec, needed, self.problems)
         given = [self.edge(each, rekey) for each, rekey in zip(references, needed, strict=True)]

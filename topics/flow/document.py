@@ -77,6 +77,7 @@ class _Composer:
         self.text = text
         self.problems = problems
         self.spots: dict[Path, Spot] = {}
+        self.aliases: set[str | None] = set()
         self.events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.SafeLoader)
 
     def compose(self) -> Value:
@@ -107,8 +108,10 @@ class _Composer:
             raise _StopError
         self.spots[path] = Spot(_start(event), key)
         if isinstance(event, yaml.AliasEvent):
-            message = f"aliases are not allowed; write the value of *{event.anchor} out"
-            self.problems.add(path, message, place=_start(event))
+            if event.anchor not in self.aliases:
+                message = f"aliases are not allowed; write the value of *{event.anchor} out"
+                self.problems.add(path, message, place=_start(event))
+            self.aliases.add(event.anchor)
             return None
         assert isinstance(event, yaml.NodeEvent), event
         if event.anchor is not None:

@@ -33,13 +33,16 @@ class Problem:
     place: Place | None = None
 
     def __str__(self) -> str:
-        parts = [self.message]
-        if self.expected:
-            parts.append(f"expected {self.expected}")
-        if self.nearest:
-            parts.append(f"did you mean {self.nearest!r}?")
-        text = "; ".join(parts)
+        text = self.message
+        if self.expected and self.expected not in text and "did you mean" not in text:
+            text += f"; expected {self.expected}"
+        if self.nearest and "did you mean" not in text:
+            text += f"; did you mean {self.nearest!r}?"
         return f"{format_path(self.path)}: {text}" if self.path else text
+
+
+PROBLEMS_MAX = 1_000
+"""Nobody reads more of them at once."""
 
 
 class Problems:
@@ -59,10 +62,15 @@ class Problems:
         offset: int | None = None,
         place: Place | None = None,
     ) -> None:
-        self.found.append(Problem(path, message, expected, nearest, at, offset, place))
+        if len(self.found) < PROBLEMS_MAX:
+            self.found.append(Problem(path, message, expected, nearest, at, offset, place))
 
     def __len__(self) -> int:
         return len(self.found)
+
+    def at(self, path: Path) -> bool:
+        """Whether something is wrong with just this value."""
+        return any(problem.path == path for problem in self.found)
 
     def under(self, path: Path) -> bool:
         """Whether something at this path or below it is wrong."""
@@ -86,6 +94,11 @@ def render(problems: Sequence[Problem], *, filename: str, text: str = "") -> str
     if len(problems) > len(shown):
         shown.append(f"{filename}: and {len(problems) - len(shown):,} more problems")
     return "\n".join(shown)
+
+
+def one_of(words: Sequence[str]) -> str:
+    """For what was expected."""
+    return words[0] if len(words) == 1 else f"one of {', '.join(words)}"
 
 
 def format_path(path: Path) -> str:

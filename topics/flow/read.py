@@ -1,8 +1,8 @@
 """From the plain values of a flow (a file's, or a builder's) to its specs, noting every problem on the way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar, cast, get_args
+from typing import cast, get_args
 
 from topics.expressions.errors import nearest_word
 from topics.flow.document import Value
@@ -15,13 +15,11 @@ from topics.flow.limits import (
     SOURCES_MAX,
     WEIGHT_MAX,
 )
-from topics.flow.problems import Path, Problems
+from topics.flow.problems import Path, Problems, one_of
 from topics.flow.read_operators import read_operator
 from topics.flow.section import Section, kind_of, shown
 from topics.flow.specs import Codec, Delivery, FieldType, FlowSpec, Qos, Sink, Source, TimeUnit
 from topics.flow.words import FIELD_PATH, FLOW_NAME, HOST, NAME, REFERENCE, topic_fault
-
-T = TypeVar("T")
 
 _SOURCE = Source(name="", topic="")
 _SINK = Sink(name="", input="", topic="")
@@ -43,17 +41,15 @@ def read_flow(value: Value, problems: Problems) -> Reading:
     """Reads to the end, whatever is wrong."""
     keys = ("flow", "qos", "delivery", "sources", "operators", "sinks")
     section = Section(value, (), problems, what="the flow", keys=keys)
-    operators = _named(
-        section,
-        "operators",
-        OPERATORS_MAX,
-        lambda v, p: (str(p[-1]), read_operator(v, p, problems), _seeming_inputs(v)),
-    )
+    operators = [
+        (str(path[-1]), read_operator(value, path, problems), _seeming_inputs(value))
+        for path, value in _named(section, "operators", OPERATORS_MAX, least=0)
+    ]
     spec = FlowSpec(
         name=section.word("flow", FLOW_NAME),
-        sources=tuple(_named(section, "sources", SOURCES_MAX, lambda v, p: _source(v, p, problems))),
+        sources=tuple(_source(value, path, problems) for path, value in _named(section, "sources", SOURCES_MAX)),
         operators=tuple((name, spec) for name, spec, _ in operators if spec is not None),
-        sinks=tuple(_named(section, "sinks", SINKS_MAX, lambda v, p: _sink(v, p, problems))),
+        sinks=tuple(_sink(value, path, problems) for path, value in _named(section, "sinks", SINKS_MAX)),
         qos=_qos(section),
         delivery=cast(Delivery, section.choice("delivery", Delivery, "at_least_once")),
     )
@@ -68,9 +64,9 @@ def _seeming_inputs(value: Value) -> tuple[str, ...]:
     return tuple(name for name in found if isinstance(name, str))
 
 
-def _named(section: Section, key: str, most: int, read: Callable[[Value, Path], T]) -> list[T]:
-    entries = section.entries(key, f"a mapping from names to {key}", most=most, word=NAME)
-    return [read(value, (*section.path, key, name)) for name, value in entries[:most]]
+def _named(section: Section, key: str, most: int, *, least: int = 1) -> list[tuple[Path, Value]]:
+    entries = section.entries(key, f"a mapping from names to {key}", most=most, word=NAME, least=least)
+    return [((*section.path, key, name), value) for name, value in entries[:most]]
 
 
 def _qos(section: Section) -> Qos:
@@ -130,7 +126,7 @@ def _schema(section: Section) -> tuple[tuple[str, FieldType], ...]:
         else:
             near = nearest_word(value, types) if isinstance(value, str) else None
             path = (*section.path, "schema", name)
-            section.problems.add(path, f"is {shown(value)}", expected=f"one of {', '.join(types)}", nearest=near)
+            section.problems.add(path, f"is {shown(value)}", expected=one_of(types), nearest=near)
     return tuple(fields)
 
 

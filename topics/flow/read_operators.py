@@ -18,7 +18,7 @@ from topics.flow.limits import (
     SETTINGS_MAX,
     UNION_INPUTS_MAX,
 )
-from topics.flow.problems import Path, Problems
+from topics.flow.problems import Path, Problems, one_of
 from topics.flow.section import Section, shown
 from topics.flow.specs import (
     Aggregate,
@@ -59,12 +59,17 @@ def read_operator(value: Value, path: Path, problems: Problems) -> OperatorSpec 
         near = nearest_word("op", value)
         problems.add(path, "an operator needs the key 'op' or 'python'", expected=_one_of_ops(), at="key", nearest=near)
         return None
-    if not isinstance(op, str) or op not in _READERS or (op == "python" and "op" in value):
+    if op == "python" and "op" in value:
+        problems.add(
+            (*path, "op"), "a function of your own goes under 'python' instead of 'op': python: 'module:function'"
+        )
+        return None
+    if not isinstance(op, str) or op not in _READERS:
         near = nearest_word(op, _READERS) if isinstance(op, str) else None
         problems.add((*path, "op"), f"there is no operator {shown(op)}", expected=_one_of_ops(), nearest=near)
         return None
     keys, read = _READERS[op]
-    article = "an" if op[0] in "aeiou" else "a"
+    article = "an" if op[0] in "aeio" else "a"
     return read(
         Section(value, path, problems, what=f"{article} {op}", keys=("python" if op == "python" else "op", *keys))
     )
@@ -91,11 +96,9 @@ def _project(section: Section) -> OperatorSpec:
 def _map(section: Section) -> OperatorSpec:
     source = section.word("input", REFERENCE)
     if not section.has("set") and not section.has("drop"):
-        section.missing("set", "fields to set or to drop")
-    new = _expressions(
-        section, "set", "field names and what each is computed from", least=0 if section.has("drop") else 1
-    )
-    drop = section.names("drop", most=FIELDS_MAX, least=0 if "drop" not in section.values else 1, word=FIELD)
+        section.missing("set", "fields to set, or 'drop' with fields to remove")
+    new = _expressions(section, "set", "field names and what each is computed from", least=int(section.has("set")))
+    drop = section.names("drop", most=FIELDS_MAX, least=int(section.has("drop")), word=FIELD)
     for position, name in enumerate(drop):
         if name in dict(new):
             section.problems.add((*section.path, "drop", position), f"{name!r} is set and dropped; do one of them")
@@ -181,10 +184,10 @@ def _python(section: Section) -> OperatorSpec:
         section.wrong("by", "is only for an operator with state: true; add that, or remove 'by'")
     settings = []
     for name, value in section.entries("settings", "names and values", most=SETTINGS_MAX, word=FIELD, least=0):
-        if isinstance(value, str | bool) or (isinstance(value, int | float) and abs(value) < 2**63):
+        if isinstance(value, str) or (isinstance(value, int | float) and _fits_json(value)):
             settings.append((name, value))
         else:
-            expected = "text, a number below 2**63, true or false"
+            expected = "text, a number (whole ones below 2**63), true or false"
             section.problems.add((*section.path, "settings", name), f"is {shown(value)}", expected=expected)
     return Python(
         input=section.word("input", REFERENCE),
@@ -194,6 +197,10 @@ def _python(section: Section) -> OperatorSpec:
         blocking=section.flag("blocking"),
         settings=tuple(settings),
     )
+
+
+def _fits_json(number: float) -> bool:
+    return math.isfinite(number) if isinstance(number, float) else abs(number) < 2**63
 
 
 def _window(section: Section) -> Window | None:
@@ -267,9 +274,7 @@ def _expressions(section: Section, key: str, expected: str, *, least: int = 1) -
 
 def _read_aggregation(name: str, value: Value, path: Path, problems: Problems) -> Aggregation:
     if not isinstance(value, str):
-        problems.add(
-            path, f"is {shown(value)}", expected=f"one of {', '.join(get_args(AggregateFunction))}, as in sum(bytes)"
-        )
+        problems.add(path, f"is {shown(value)}", expected=f"{one_of(get_args(AggregateFunction))}, as in sum(bytes)")
         return Aggregation(name, "count")
     try:
         function, argument = parse_aggregation(value)

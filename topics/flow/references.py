@@ -1,12 +1,12 @@
 """Who reads whom: every input exists, nothing goes round in a circle, nothing is written for nobody."""
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from topics.expressions.errors import nearest_word
-from topics.flow.problems import Path, Problems, format_path
+from topics.flow.problems import Path, Problems, format_path, one_of
 from topics.flow.specs import FlowSpec, Join, OperatorSpec, Split, Union
 
 
@@ -70,12 +70,10 @@ def check_references(spec: FlowSpec, unread: Mapping[str, tuple[str, ...]], prob
     for reference in references_of(spec):
         used.add(_resolve(reference, spec, operators, problems))
     _check_cycles(spec, problems)
-    for name in operators:
-        if name not in used:
-            problems.add(("operators", name), f"nothing reads {name!r}; add a sink for it, or remove it", at="key")
-    for source in spec.sources:
-        if source.name not in used:
-            problems.add(("sources", source.name), f"nothing reads {source.name!r}; remove it", at="key")
+    # What an unreadable input would have read is not known, so nothing can be called unused.
+    readable = "" not in used and all(unread.values()) and all(inputs_of(operator) for _, operator in spec.operators)
+    if readable and spec.sinks:
+        _check_used(spec, operators, used, problems)
     _check_topics(spec, problems)
 
 
@@ -83,7 +81,7 @@ def in_order(spec: FlowSpec) -> tuple[tuple[str, OperatorSpec], ...]:
     """The operators so that each comes after its inputs, and otherwise as in the file. There must be no cycle."""
     specs = dict(spec.operators)
     position = {name: index for index, name in enumerate(specs)}
-    waiting = {n: {r.upstream for r in operator_references(n, o)} & set(specs) for n, o in spec.operators}
+    waiting = {name: set(inputs) for name, inputs in _operator_inputs(spec).items()}
     readers: dict[str, list[str]] = {name: [] for name in specs}
     for name, upstreams in waiting.items():
         for upstream in upstreams:
@@ -101,6 +99,15 @@ def in_order(spec: FlowSpec) -> tuple[tuple[str, OperatorSpec], ...]:
                 heapq.heappush(ready, position[reader])
     assert len(ordered) == len(specs), "a cycle was not reported"
     return tuple(ordered)
+
+
+def _check_used(spec: FlowSpec, operators: Iterable[str], used: Set[str], problems: Problems) -> None:
+    for name in operators:
+        if name not in used:
+            problems.add(("operators", name), f"nothing reads {name!r}; add a sink for it, or remove it", at="key")
+    for source in spec.sources:
+        if source.name not in used:
+            problems.add(("sources", source.name), f"nothing reads {source.name!r}; remove it", at="key")
 
 
 def _check_names(spec: FlowSpec, operators: Iterable[str], problems: Problems) -> None:
@@ -133,7 +140,7 @@ def _resolve(reference: Reference, spec: FlowSpec, operators: list[str], problem
                 message = (
                     f"{name!r} has no route {route!r}" if route else f"{name!r} is a split; read one of its routes"
                 )
-                problems.add(reference.path, message, expected=f"one of {', '.join(streams)}", nearest=near)
+                problems.add(reference.path, message, expected=one_of(streams), nearest=near)
         elif route:
             problems.add(reference.path, f"{name!r} is not a split and has no route {route!r}", nearest=name)
     elif name in sources:
@@ -154,7 +161,9 @@ def _unknown(reference: Reference, spec: FlowSpec, operators: list[str], problem
     streams += [name for name in operators if name not in splits and name != reference.reader]
     streams += [f"{name}.{route}" for name, split in splits.items() for route in routes_of(split)]
     near = nearest_word(reference.stream, streams)
-    known = f"one of {', '.join(streams)}" if 0 < len(streams) <= 12 else "the name of a source or operator"
+    if not streams:
+        return reference.stream  # that nothing could be read has been noted already
+    known = one_of(streams) if len(streams) <= 12 else "the name of a source or operator"
     problems.add(reference.path, f"there is no {reference.stream!r} to read", expected=known, nearest=near)
     return (near or reference.stream).partition(".")[0]
 
@@ -173,7 +182,7 @@ def _check_cycles(spec: FlowSpec, problems: Problems) -> None:
 def _cycles(spec: FlowSpec) -> Iterator[list[str]]:
     """Each from its first operator in the file, in the direction of the records; every circle has one of them cut."""
     names = [name for name, _ in spec.operators]
-    inputs = {n: [r.upstream for r in operator_references(n, o) if r.upstream in names] for n, o in spec.operators}
+    inputs = _operator_inputs(spec)
     while True:
         try:
             TopologicalSorter(inputs).prepare()
@@ -185,6 +194,12 @@ def _cycles(spec: FlowSpec) -> Iterator[list[str]]:
             yield cycle
         else:
             return
+
+
+def _operator_inputs(spec: FlowSpec) -> dict[str, list[str]]:
+    """For each operator those that it reads. A source that shares its name with an operator goes before it."""
+    names = {name for name, _ in spec.operators} - {source.name for source in spec.sources}
+    return {n: [r.upstream for r in operator_references(n, o) if r.upstream in names] for n, o in spec.operators}
 
 
 def _check_topics(spec: FlowSpec, problems: Problems) -> None:

@@ -33,11 +33,14 @@ def rekeys(name: str, spec: OperatorSpec, inputs: Sequence[Partitioning]) -> tup
 
 def check_self_join(name: str, spec: OperatorSpec, needed: Sequence[Rekey | None], problems: Problems) -> None:
     """Both sides of a join may be one stream, but an edge topic, which is named by its two ends, has one key only."""
-    if isinstance(spec, Join) and spec.left == spec.right and None not in needed and needed[0].by != needed[1].by:  # type: ignore[union-attr]
+    path = ("operators", name)
+    if not isinstance(spec, Join) or spec.left != spec.right or problems.under(path):
+        return
+    if len({rekey.by for rekey in needed if rekey is not None}) > 1:
         message = (
-            f"{spec.left!r} is read from both sides by different fields; let one side read it through a filter or map"
+            f"{spec.left!r} is read on both sides by different fields; let one side read it through a filter or map"
         )
-        problems.add(("operators", name, "right"), message)
+        problems.add((*path, "right"), message)
 
 
 def _gathered(name: str, does: str, by: tuple[str, ...], stream: str, given: Partitioning) -> Rekey | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from topics.expressions.errors import nearest_word
+from topics.flow.problems import one_of
 from topics.flow.specs import FieldType
 
 
@@ -48,7 +49,7 @@ class Schema:
     def names(self) -> str:
         """For a message: the known fields, a few of them when there are many."""
         names = [name for name, _ in self.fields]
-        return f"one of {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}" if names else "no field at all"
+        return one_of([*names[:8], *(["..."] if len(names) > 8 else [])]) if names else "no field at all"
 
     def for_reading(self, paths: Iterable[str]) -> dict[str, FieldType]:
         """As `topics.expressions` takes it, closed: with the unnamed fields among `paths` that may exist."""

@@ -13,7 +13,7 @@ from topics.expressions.errors import nearest_word
 from topics.flow.document import Value
 from topics.flow.durations import format_duration, parse_duration
 from topics.flow.limits import DURATION_MS_MAX
-from topics.flow.problems import Path, Problems
+from topics.flow.problems import Path, Problems, one_of
 from topics.flow.words import FIELD_PATH, Word
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def kind_of(value: Value) -> str:
     for python_type, words in (*kinds, (str, "text"), (list, "a list"), (dict, "a mapping")):
         if isinstance(value, python_type):
             return words
-    return "nothing"
+    return "empty"
 
 
 def shown(value: Value) -> str:
@@ -53,7 +53,7 @@ class Section:
         self.problems = problems
         self.what = what
         self.values: Mapping[str, Value] = value if isinstance(value, dict) else {}
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) and not problems.at(path):
             problems.add(path, f"{what} is {kind_of(value)}", expected=f"a mapping with the keys {', '.join(keys)}")
         self.is_mapping = isinstance(value, dict)
         for key in self.values:
@@ -61,7 +61,7 @@ class Section:
                 problems.add(
                     (*path, key),
                     f"{what} has no key {key!r}",
-                    expected=f"one of {', '.join(keys)}",
+                    expected=one_of(keys),
                     nearest=nearest_word(key, set(keys) - set(self.values)),
                     at="key",
                 )
@@ -105,7 +105,7 @@ class Section:
         if isinstance(value, str) and value in choices:
             return value
         near = nearest_word(value, choices) if isinstance(value, str) else None
-        self.wrong(key, f"is {shown(value)}", expected=f"one of {', '.join(choices)}", nearest=near)
+        self.wrong(key, f"is {shown(value)}", expected=one_of(choices), nearest=near)
         return default
 
     def flag(self, key: str) -> bool:
@@ -164,5 +164,5 @@ class Section:
 
     def _check_count(self, key: str, items: Sized, what: str, least: int, most: int) -> None:
         if self.values.get(key) is items and not least <= len(items) <= most:
-            message = "is empty" if not items else f"has {len(items):,} {what}"
+            message = "is empty" if not items else f"has {len(items):,} of them"
             self.wrong(key, message, expected=f"{least} to {most:,} {what}")

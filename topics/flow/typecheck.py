@@ -164,7 +164,7 @@ class _Checks:
 
     def field(self, place: Path, name: str, *, side: str | None = None, at_key: bool = False) -> FieldType:
         found = self.schema.type_of(name)
-        if found is None:
+        if found is None and not self.problems.at((*self.path, *place)):
             where = f"{side} input" if side else "input"
             self.problems.add(
                 (*self.path, *place),
@@ -181,6 +181,8 @@ class _Checks:
     def expression(self, place: Path, expression: Expression, *, want: FieldType = "any") -> FieldType:
         path = (*self.path, *place)
         text = self.text_at(path) or expression.text
+        if self.problems.at(path):
+            return "any"
         try:
             return parse(text, schema=self.schema.for_reading(expression.fields), want=want).type
         except ExpressionError as error:
@@ -195,6 +197,8 @@ class _Checks:
     def aggregation(self, place: Path, aggregation: Aggregation) -> FieldType:
         path = (*self.path, *place)
         argument = aggregation.argument
+        if self.problems.at(path):
+            return "any"
         text = self.text_at(path) or f"{aggregation.function}({argument.text if argument else ''})"
         try:
             _, checked = parse_aggregation(text, schema=self.schema.for_reading(argument.fields if argument else ()))
