@@ -126,10 +126,7 @@ def _from_iso(value: Any) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    try:
-        return (moment - _EPOCH) // _MILLISECOND
-    except OverflowError:
-        return None
+    return _within((moment - _EPOCH) // _MILLISECOND)
 
 
 def _within(time_ms: int) -> int | None:

@@ -1,7 +1,8 @@
 """Map: add or replace the fields of `set`, remove those of `drop`, keep the rest.
 
 Every expression reads the record as it came in, so the order of `set` does not matter and one new field cannot read
-another. A field that is both set and dropped is there with its new value. Key, time and order stay as they are.
+another. A field that is both set and dropped is there with its new value. Key, time and order stay as they are. With
+neither (the compiler puts such a map between a source and a re-key) records pass as they are.
 """
 
 from services.operators.batch import Batch
@@ -14,7 +15,9 @@ class Map(Operator):
     """One generated comprehension for a batch."""
 
     def __init__(self, spec: specs.Map) -> None:
-        self._update = compile_update(spec.set, spec.drop)
+        self._update = compile_update(spec.set, spec.drop) if spec.set or spec.drop else None
 
     def process(self, batch: Batch, port: int) -> Batch:
-        return batch.with_values(self._update(batch.values)) if batch.values else batch
+        if self._update is None or not batch.values:
+            return batch
+        return batch.with_values(self._update(batch.values))

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-# MessagePack ends at 64-bit integers. What has larger ones is written as JSON, behind a byte MessagePack never uses.
-_JSON_MARK = b"\xc1"
+# MessagePack ends at 64-bit integers; larger ones are written as an extension of this type, in decimal.
+_LARGE_INTEGER = 1
 
 _pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder().decode
+_unpack = msgspec.msgpack.Decoder(ext_hook=lambda _, digits: int(bytes(digits))).decode
 
 
 class Table:
@@ -66,12 +66,22 @@ def encode_value(value: Any) -> bytes:
     try:
         return _pack(value)
     except OverflowError:
-        return _JSON_MARK + msgspec.json.encode(value)
+        return _pack(_with_large_integers(value))
 
 
 def decode_value(raw: bytes) -> Any:
     """The table value that `encode_value` was given."""
-    return _unpack(raw) if raw[:1] != _JSON_MARK else msgspec.json.decode(raw[1:])
+    return _unpack(raw)
+
+
+def _with_large_integers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_with_large_integers(key): _with_large_integers(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_large_integers(each) for each in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return msgspec.msgpack.Ext(_LARGE_INTEGER, str(value).encode())
+    return value
 
 
 def _frozen(key: Any) -> Any:

@@ -1,0 +1,66 @@
+"""Bytes to values and back: what is broken is set aside alone."""
+
+import msgspec
+import pytest
+
+from services.operators.batch import Batch
+from services.operators.decode import Decoder
+from services.operators.encode import SinkEncoder
+from services.operators.failure import Failure
+from topics.flow.specs import Codec, Sink
+
+BROKEN = [b"", b"{", b"[1]", b"7", b'"text"', b"null", b'{"a": 1} trailing', b'{"a": "\xff"}', b'{"a":' * 100_000, None]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize("fields", [None, frozenset({"a"})])
+def test_one_broken_record_does_not_take_its_batch_with_it(broken: bytes | None, fields: frozenset[str] | None) -> None:
+    """A poison record must cost one record, not a thousand."""
+    values, errors = Decoder("json", fields=fields).decode([b'{"a":1}', broken, b'{"a":2}'])
+    assert [{"a": 1}, {"a": 2}] == values
+    assert [1] == list(errors)
+    assert errors[1]
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_only_the_fields_that_are_read_are_decoded(codec: Codec) -> None:
+    """That is half of the cost of a cheap flow; what was skipped can still be had for late records."""
+    encode = msgspec.json.encode if codec == "json" else msgspec.msgpack.encode
+    raw = encode({"a": 1, "weird-näme": [2], "c": {"d": 3}, "e": None})
+    decoder = Decoder(codec, fields=frozenset({"weird-näme", "c", "missing"}))
+    assert ([{"weird-näme": [2], "c": {"d": 3}}], {}) == decoder.decode([raw])
+    assert {"a": 1, "weird-näme": [2], "c": {"d": 3}, "e": None} == decoder.whole(raw)
+
+
+def test_what_is_wrong_in_a_field_that_nobody_reads_does_not_matter() -> None:
+    """Also a late record of that kind must not raise."""
+    decoder = Decoder("json", fields=frozenset({"a"}))
+    raw = b'{"a": 1, "b": "\xff"}'
+    assert ([{"a": 1}], {}) == decoder.decode([raw])
+    assert {"a": 1} == decoder.whole(raw)
+
+
+def batch(*values: dict) -> Batch:
+    count = len(values)
+    return Batch(list(values), [b"old"] * count, list(range(count)), range(10, 10 + count), 0)
+
+
+def test_a_sink_keeps_the_key_unless_it_names_a_field() -> None:
+    """Consumers partition and compact by this key."""
+    values = batch({"k": "x"}, {"k": 5}, {"k": None}, {})
+    kept = SinkEncoder(Sink("s", "in", "t"), failures=[]).encode(values)
+    named = SinkEncoder(Sink("s", "in", "t", key="k"), failures=[]).encode(values)
+    assert [b"old"] * 4 == list(kept.keys)
+    assert [b"x", b"5", None, None] == list(named.keys)
+    assert [b'{"k":"x"}', b'{"k":5}', b'{"k":null}', b"{}"] == named.values == kept.values
+
+
+def test_a_value_that_the_codec_cannot_carry_fails_alone() -> None:
+    """MessagePack ends at 64 bits; the other results must still go out."""
+    failures: list[Failure] = []
+    encoded = SinkEncoder(Sink("s", "in", "t", codec="msgpack"), failures=failures).encode(
+        batch({"n": 1}, {"n": 2**70}, {"n": 3})
+    )
+    assert [{"n": 1}, {"n": 3}] == [msgspec.msgpack.decode(raw) for raw in encoded.values]
+    assert ([0, 2], [10, 12]) == (list(encoded.times), list(encoded.offsets))
+    assert [("s", 11, {"n": 2**70})] == [(each.operator, each.offset, each.value) for each in failures]
