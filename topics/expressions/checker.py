@@ -213,5 +213,10 @@ class Checker:
         return frozenset().union(*(kinds - NULL for kinds in found[:-1]), found[-1])
 
     def _wrong_count(self, tree: Call, usage: str) -> None:
-        count = f"{len(tree.arguments)} arguments"
+        count = counted(tree.arguments)
         self.problems.append(Problem(f"{tree.name}() does not take {count}: {usage}", tree.column, usage, count))
+
+
+def counted(arguments: tuple[Tree, ...]) -> str:
+    """The number of arguments in words."""
+    return "1 argument" if len(arguments) == 1 else f"{len(arguments)} arguments"

@@ -91,11 +91,11 @@ class Emitter(ABC):
                 return self._if([self.leaving(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
             case Call(name="coalesce", arguments=arguments):
                 return self._coalesce([self.leaving(argument) for argument in arguments], arguments)
-            case Field() | Item() | Literal():
-                return self.value(tree)
-        if not self.kinds(tree) & (INT | TIME):
-            return self.value(tree)
-        return self.narrowed(tree)
+            case Call(name=name) if FUNCTIONS[name].wide and self.kinds(tree) & (INT | TIME):
+                return self.narrowed(tree)
+            case Arithmetic() | Negative() if self.kinds(tree) & (INT | TIME):
+                return self.narrowed(tree)
+        return self.value(tree)
 
     def truth(self, tree: Tree) -> ast.expr:
         """Whether `tree` is true, as a real bool."""

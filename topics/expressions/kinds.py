@@ -76,11 +76,10 @@ def shown(kinds: Kinds) -> str:
     """The kinds as an error message names them."""
     if kinds >= ANY - NULL:
         return "any value"
-    names: list[str] = sorted(kinds)
-    if kinds >= NUMBER:
-        names = sorted(kinds - NUMBER)
-        names.insert(0, "number")
-    return " or ".join(names) if names else "nothing"
+    for name, together in (("number", NUMBER), ("whole number", WHOLE)):
+        if kinds >= together:
+            return " or ".join([name, *sorted(kinds - together)])
+    return " or ".join(sorted(kinds))
 
 
 def comparable(left: Kinds, right: Kinds) -> bool:

@@ -167,9 +167,7 @@ def _escape(text: str, at: int) -> tuple[str, int]:
     code = text[at + 2 : at + 6]
     if letter == "u" and re.fullmatch(r"[0-9a-fA-F]{4}", code):
         return chr(int(code, 16)), at + 6
-    message = (
-        f"unknown escape {text[at : at + 2]!r}; known are \\n \\t \\r \\\\ \\' \\\" \\` \\uXXXX (in YAML prefer '...')"
-    )
+    message = rf"unknown escape {text[at : at + 2]}; known are \n \t \r \\ \' \" \` \uXXXX"
     raise _refusal(text, at, message, expected="a known escape")
 
 

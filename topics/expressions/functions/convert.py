@@ -58,7 +58,7 @@ def _number(value: Any) -> int | float:
 
 
 CONVERSIONS = (
-    Function("int", (SCALAR,), INT, to_int, "int(value)"),
+    Function("int", (SCALAR,), INT, to_int, "int(value)", wide=True),
     Function("float", (SCALAR,), FLOAT, to_float, "float(value)"),
     Function("string", (SCALAR,), STRING, to_string, "string(value)"),
     Function("bool", (SCALAR,), BOOL, to_bool, "bool(value)"),

@@ -16,12 +16,12 @@ def _round(value: float, *digits: int) -> float:
 
 
 NUMBER_FUNCTIONS = (
-    Function("abs", (NUMBER,), INT | FLOAT, abs, "abs(number)"),
-    Function("round", (NUMBER, WHOLE), INT | FLOAT, _round, "round(number, digits)", optional=1),
-    Function("floor", (NUMBER,), INT, math.floor, "floor(number)"),
-    Function("ceil", (NUMBER,), INT, math.ceil, "ceil(number)"),
-    Function("min", (ORDERED, ORDERED), None, min, "min(a, b, ...)", repeats=True),
-    Function("max", (ORDERED, ORDERED), None, max, "max(a, b, ...)", repeats=True),
+    Function("abs", (NUMBER,), INT | FLOAT, abs, "abs(number)", wide=True),
+    Function("round", (NUMBER, WHOLE), INT | FLOAT, _round, "round(number, digits)", optional=1, wide=True),
+    Function("floor", (NUMBER,), INT, math.floor, "floor(number)", wide=True),
+    Function("ceil", (NUMBER,), INT, math.ceil, "ceil(number)", wide=True),
+    Function("min", (ORDERED, ORDERED), None, min, "min(a, b, ...)", repeats=True, wide=True),
+    Function("max", (ORDERED, ORDERED), None, max, "max(a, b, ...)", repeats=True, wide=True),
     Function("sqrt", (NUMBER,), FLOAT, math.sqrt, "sqrt(number)"),
     Function("power", (NUMBER, NUMBER), FLOAT, math.pow, "power(base, exponent): always a float"),
     Function("exp", (NUMBER,), FLOAT, math.exp, "exp(number)"),

@@ -33,6 +33,8 @@ class Function:
     usage: str
     optional: int = 0
     repeats: bool = False
+    wide: bool = False
+    """Whether an integer that it returns can be as large as its arguments, outside 64 bits."""
     literals: Mapping[int, Callable[[Any], object]] = field(default_factory=dict)
 
     def accepts(self, count: int) -> bool:
