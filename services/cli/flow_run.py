@@ -101,5 +101,6 @@ def _summary(flow: FlowRun, failures: list[Failure], console: Console, *, as_jso
         console.print(f"... and {more} more; --output DIR keeps them all in dead-letters.jsonl")
     written = ", ".join(f"{count} to {sink}" for sink, count in counts.written.items())
     console.print(
-        f"{counts.read} read, {written}, {counts.late} late, {counts.undecodable} undecodable, {counts.dead} dead"
+        f"{counts.read} read, {written}, {counts.late} late, {counts.undecodable} undecodable, {counts.dead} dead",
+        soft_wrap=True,
     )

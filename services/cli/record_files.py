@@ -1,7 +1,8 @@
 """Files of records, one JSON value in a line: what `flow run` reads and writes."""
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -38,9 +39,9 @@ def assign(sources: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def open_input(path: str) -> BinaryIO:
-    """A file, or standard input for `-`."""
-    return open(0, "rb", closefd=False) if path == "-" else Path(path).open("rb")
+def open_input(path: str) -> AbstractContextManager[BinaryIO]:
+    """A file, or standard input for `-`, which stays open."""
+    return nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb")
 
 
 def batches(stream: BinaryIO) -> Iterator[list[bytes]]:
