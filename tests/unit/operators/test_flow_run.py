@@ -24,11 +24,11 @@ def write(path: Path, records: list[Any]) -> Path:
     return path
 
 
-def flow_file(folder: Path, operators: str, *, reads: str = "op", sources: str | None = None) -> Path:
+def flow_file(folder: Path, operators: str, *, sources: str | None = None) -> Path:
     sources = sources or "orders: {topic: orders, event_time: t, key: who, lateness: 10s}"
-    text = f"flow: tried\nsources:\n  {sources}\noperators:\n  {operators}\nsinks:\n  out: {{input: {reads}, topic: out}}\n"
+    sinks = "out: {input: op, topic: out}"
     path = folder / "flow.yaml"
-    path.write_text(text)
+    path.write_text(f"flow: tried\nsources:\n  {sources}\noperators:\n  {operators}\nsinks:\n  {sinks}\n")
     return path
 
 
@@ -115,7 +115,8 @@ def test_a_join_reads_two_files(tmp_path: Path) -> None:
     sources = "orders: {topic: o, event_time: t, key: id}\n  payments: {topic: p, event_time: t, key: id}"
     flow = flow_file(
         tmp_path,
-        "op: {op: join, left: orders, right: payments, on: [id], within: 5s, kind: left, emit: {id: left.id, paid: right.n}}",
+        "op: {op: join, left: orders, right: payments, on: [id], within: 5s, kind: left, "
+        "emit: {id: left.id, paid: right.n}}",
         sources=sources,
     )
     orders = write(tmp_path / "orders.jsonl", [{"t": 1_000, "id": "a"}, {"t": 2_000, "id": "b"}])
