@@ -5,10 +5,10 @@ The functions are pure: same records in, same list out, whatever came before. Th
 
 import ast
 from collections.abc import Callable, Sequence
-from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import Any
 
-from topics.expressions.emitter import NAMESPACE, RECORD, Emitter, name_of
+from topics.expressions.assembly import batch_function, careful_batch_function, record_function
+from topics.expressions.emitter import RECORD, Emitter, name_of
 from topics.expressions.expression import Expression
 from topics.expressions.fallback import BatchFunction, Record, with_fallback
 from topics.expressions.fast import FastEmitter
@@ -20,22 +20,22 @@ NamedExpressions = Sequence[tuple[str, Expression]]
 
 def compile_column(expression: Expression) -> Callable[[Sequence[Record]], list[Any]]:
     """The expression's value for each record."""
-    return _both_forms(lambda emitter: emitter.leaving(expression.tree))
+    return _all_forms(lambda emitter: emitter.leaving(expression.tree))
 
 
 def compile_mask(expression: Expression) -> Callable[[Sequence[Record]], list[bool]]:
     """For each record whether the expression is true; null and other values count as not true."""
-    return _both_forms(lambda emitter: emitter.truth(expression.tree))
+    return _all_forms(lambda emitter: emitter.truth(expression.tree))
 
 
 def compile_object(fields: NamedExpressions) -> Callable[[Sequence[Record]], list[Record]]:
     """For each record a new one with these fields and no others."""
-    return _both_forms(lambda emitter: _object(emitter, fields))
+    return _all_forms(lambda emitter: _object(emitter, fields))
 
 
 def compile_update(fields: NamedExpressions, drop: Sequence[str] = ()) -> Callable[[Sequence[Record]], list[Record]]:
     """For each record a new one with these fields added or replaced, and those in `drop` left out unless set."""
-    updated = _both_forms(lambda emitter: _object(emitter, fields, based_on_record=True))
+    updated = _all_forms(lambda emitter: _object(emitter, fields, based_on_record=True))
     unwanted = sorted(set(drop) - {name for name, _ in fields})
     if not unwanted:
         return updated
@@ -52,15 +52,15 @@ def compile_update(fields: NamedExpressions, drop: Sequence[str] = ()) -> Callab
 
 def compile_tuples(expressions: Sequence[Expression]) -> Callable[[Sequence[Record]], list[tuple[Any, ...]]]:
     """For each record a tuple of the expressions' values."""
-    return _both_forms(
+    return _all_forms(
         lambda emitter: ast.Tuple([emitter.leaving(expression.tree) for expression in expressions], ast.Load())
     )
 
 
 def compile_record(expression: Expression) -> Callable[[Record], Any]:
     """The expression's value for one record."""
-    fast = _function(FastEmitter().leaving(expression.tree), RECORD)
-    safe = _function(SafeEmitter().leaving(expression.tree), RECORD)
+    fast = record_function(FastEmitter().leaving(expression.tree))
+    safe = record_function(SafeEmitter().leaving(expression.tree))
 
     def value(record: Record) -> Any:
         try:
@@ -80,21 +80,10 @@ def _object(emitter: Emitter, fields: NamedExpressions, *, based_on_record: bool
     return ast.Dict(keys, values)
 
 
-def batch_function(element: ast.expr) -> BatchFunction:
-    """`[element for record in records]`."""
-    each = ast.comprehension(ast.Name(RECORD, ast.Store()), name_of("records"), [], is_async=0)
-    return _function(ast.ListComp(element, [each]), "records")
-
-
-def _both_forms(element: Callable[[Emitter], ast.expr]) -> BatchFunction:
-    return with_fallback(batch_function(element(FastEmitter())), batch_function(element(SafeEmitter())))
-
-
-def _function(body: ast.expr, parameter: str) -> Callable[[Any], Any]:
-    """The function of one parameter that returns `body`, with nothing in reach but our own names."""
-    arguments = ast.arguments(posonlyargs=[], args=[ast.arg(parameter)], kwonlyargs=[], kw_defaults=[], defaults=[])
-    definition = ast.FunctionDef("compiled", arguments, [ast.Return(body)], decorator_list=[])
-    module = ast.fix_missing_locations(ast.Module([definition], type_ignores=[]))
-    code = compile(module, "<expression>", "exec")
-    function_code = next(constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return cast(Callable[[Any], Any], FunctionType(function_code, NAMESPACE))
+def _all_forms(element: Callable[[Emitter], ast.expr]) -> BatchFunction:
+    fast, safe = FastEmitter(), SafeEmitter()
+    return with_fallback(
+        batch_function(element(fast)),
+        careful_batch_function(element(fast), element(safe)),
+        batch_function(element(safe)),
+    )

@@ -12,7 +12,7 @@ from typing import Any
 
 from topics.expressions import operations
 from topics.expressions.checker import Checker
-from topics.expressions.functions import FUNCTIONS
+from topics.expressions.functions import FAULTS, FUNCTIONS
 from topics.expressions.kinds import INT, TIME, Kinds
 from topics.expressions.tree import (
     Arithmetic,
@@ -34,6 +34,7 @@ RECORD = "record"
 
 NAMESPACE: dict[str, Any] = {
     "__builtins__": {},
+    "FAULTS": FAULTS,
     **{name: operation for name, operation in vars(operations).items() if callable(operation) and name.islower()},
     **{f"raw_{name}": function.call for name, function in FUNCTIONS.items()},
     **{f"safe_{name}": operations.guarded(function.call) for name, function in FUNCTIONS.items()},
