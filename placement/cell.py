@@ -4,22 +4,28 @@ A cell is a state machine: `hear` takes one message and gives the effects that f
 the scents it smelled, what it knows of the hosts around it, and the ledger of what the host has promised.
 """
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from placement.ants import enforcement, measuring, routing, scouting
+from placement.ants.desk import Desk
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.enforcement import Activation, Cancellation, EnforcementAnt, Release
-from placement.ants.letters import Letter
+from placement.ants.letters import Letter, home_or_letter
 from placement.ants.measuring import MeasuringAnt
 from placement.ants.params import AntParams
+from placement.ants.programme import Distances
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.ants.surroundings import Digest, HostView, Surroundings
 from placement.cell_ledger import Ledger
+from placement.leader_events import HostLost
+from placement.model import Flow
 from placement.pheromone import PheromoneTable
-from placement.queueing import IDLE, Load, wait_ms
+from placement.queueing import IDLE, Load, load_of, wait_ms
 from placement.scent import Announce, Scent, ScentMap, ScentParams
 
 Effect = Send | Home | Lost
@@ -27,10 +33,15 @@ Delay = Callable[[str, str], float]
 """Measured delay of data between two hosts."""
 
 _MAX_PARKED = 256
+_ASK_AGAIN_MS = 1_000.0
 
 
 class UnknownMessageError(TypeError):
     """A message that no rule of a cell handles: our bug, or a newer version's ant."""
+
+
+def _unknown(_origin: str, _target: str) -> float | None:
+    return None
 
 
 class Cell:
@@ -56,10 +67,13 @@ class Cell:
         self.scents = ScentMap(host, params.scent or ScentParams())
         self.surroundings = Surroundings(host, params.surroundings)
         self.ledger = Ledger(background)
+        self.desk = Desk()
+        self.distances = Distances(exact=delay if direct else _unknown, link=self._link_ms)
+        self._view = HostView(host, capacity, background, tuple(self.links_ms.items()))
         self.failures: dict[tuple[str, tuple[str, ...]], int] = {}
         self._delay = delay
-        self._direct = direct
-        self._parked: dict[str, list[RoutingAnt | ScoutingAnt]] = {}
+        self._parked: list[RoutingAnt | ScoutingAnt] = []
+        self._asked_ms: dict[str, float] = {}
         self._reacts: dict[type, Callable[[Any, float, Random], list[Effect]]] = {
             RoutingAnt: self._walker,
             ScoutingAnt: self._walker,
@@ -82,15 +96,20 @@ class Cell:
 
     def view(self, *, without_flow: str = "") -> HostView:
         """This host as an ant prices it."""
-        return HostView(self.host, self.capacity, self.ledger.load(without_flow=without_flow))
+        load = self.ledger.load(without_flow=without_flow)
+        if without_flow:
+            return HostView(self.host, self.capacity, load)
+        if self._view.load is not load:
+            self._view = replace(self._view, load=load)
+        return self._view
 
     def near(self) -> list[tuple[HostView, float]]:
         """Hosts around this one."""
         return self.surroundings.near()
 
-    def distance(self, origin: str, target: str) -> float | None:
-        """Direct delay between two hosts, where hosts know it."""
-        return self._delay(origin, target) if self._direct else None
+    def stamp(self) -> tuple[HostView, int]:
+        """Changes whenever the prices that scouts find here may have changed."""
+        return self.view(), self.surroundings.version
 
     def travel_ms(self, target: str) -> float:
         """Delay of data from this host to another it sends to."""
@@ -100,12 +119,13 @@ class Cell:
         """Delay from a host near this cell to an end that announced itself; 0 while nothing is known of it."""
         if not anchor or host == anchor:
             return 0.0
-        direct_ms = self.distance(host, anchor)
+        direct_ms = self.distances.exact(host, anchor)
         if direct_ms is not None:
             return direct_ms
-        told_ms = self.scents.neighbour_distance_ms(host, anchor)
+        via = self.surroundings.via(host) or host
+        told_ms = self.scents.neighbour_distance_ms(via, anchor)
         if told_ms is not None:
-            return told_ms
+            return told_ms + max(0.0, offset_ms - self.links_ms.get(via, offset_ms))
         here_ms = self.scents.distance_ms(anchor)
         return 0.0 if here_ms is None else here_ms + offset_ms
 
@@ -129,11 +149,18 @@ class Cell:
         self.ledger.measure(background)
         return self.tell()
 
+    def flow_changed(self, flow: Flow) -> list[Send]:
+        """The rates of a flow that has tasks here were measured anew."""
+        self.ledger.reload(
+            flow.name, lambda mask: load_of((stream for _, stream in flow.graph.streams(mask)), self.capacity)
+        )
+        return self.tell()
+
     def link_changed(self, neighbour: str, link_ms: float) -> list[Send]:
         """A link to a neighbour is new or has another delay; a large change makes the ends behind it announce again."""
         before_ms = self.links_ms.get(neighbour)
         self.links_ms[neighbour] = link_ms
-        self.links_ms = dict(sorted(self.links_ms.items()))
+        self._links_are(self.links_ms)
         self.pheromone.meet(neighbour)
         if before_ms is None:
             return self.tell(always=True)
@@ -145,6 +172,7 @@ class Cell:
     def link_lost(self, neighbour: str) -> list[Send]:
         """A neighbour died, or the link to it did."""
         self.links_ms.pop(neighbour, None)
+        self._links_are(self.links_ms)
         self.pheromone.lose(neighbour)
         self.surroundings.forget(neighbour)
         stale = self.scents.forget(neighbour)
@@ -152,26 +180,49 @@ class Cell:
             return []
         return [Send(destination, Announce(destination)) for destination in stale if destination != neighbour]
 
+    def _links_are(self, links_ms: Mapping[str, float]) -> None:
+        self.links_ms = dict(sorted(links_ms.items()))
+        self._view = replace(self._view, links=tuple(self.links_ms.items()))
+
+    def _link_ms(self, a: str, b: str) -> float | None:
+        if self.host in (a, b):
+            return self.links_ms.get(b if a == self.host else a)
+        return self.surroundings.link_ms(a, b)
+
     def _walker(self, ant: RoutingAnt | ScoutingAnt, now_ms: float, rng: Random) -> list[Effect]:
-        starting = ant.trail.hops == 0 and len(ant.trail.hosts) == 1
-        destination = ant.destination if isinstance(ant, RoutingAnt) else ant.order.end
-        if starting and self.params.scent is not None and self.scents.distance_ms(destination) is None:
-            return self._park(ant, destination)
+        missing = self._unsmelled(ant) if ant.trail.hops == 0 else []
+        if missing:
+            return self._park(ant, missing, now_ms)
         if isinstance(ant, RoutingAnt):
             return routing.step(ant, self, self.params.routing, now_ms=now_ms, rng=rng)
         return scouting.step(ant, self, self.params.scouting, now_ms=now_ms, rng=rng)
 
-    def _park(self, ant: RoutingAnt | ScoutingAnt, destination: str) -> list[Effect]:
-        """Nothing smells of this destination yet: ask it to announce itself, and let the ant wait for the wave."""
-        parked = self._parked.setdefault(destination, [])
-        parked.append(ant)
-        del parked[:-_MAX_PARKED]
-        return [Send(destination, Announce(destination))] if len(parked) == 1 else []
+    def _unsmelled(self, ant: RoutingAnt | ScoutingAnt) -> list[str]:
+        """The ends that an ant needs to smell before it leaves and that have not announced themselves here."""
+        if self.params.scent is None:
+            return []
+        ends = {ant.destination}
+        if isinstance(ant, ScoutingAnt):
+            ends |= {ant.order.end, *(anchor.host for anchors in ant.order.anchors for anchor in anchors)} - {""}
+        return [end for end in sorted(ends) if self.scents.distance_ms(end) is None]
+
+    def _park(self, ant: RoutingAnt | ScoutingAnt, missing: list[str], now_ms: float) -> list[Effect]:
+        """Ask the ends to announce themselves, and let the ant wait for their waves.
+
+        A wave that has come here runs ahead of an ant that leaves here: every cell on its way has smelled it before.
+        """
+        self._parked.append(ant)
+        del self._parked[:-_MAX_PARKED]
+        overdue = [end for end in missing if now_ms - self._asked_ms.get(end, -math.inf) > _ASK_AGAIN_MS]
+        self._asked_ms |= dict.fromkeys(overdue, now_ms)
+        return [Send(end, Announce(end)) for end in overdue]
 
     def _smell(self, scent: Scent, now_ms: float, rng: Random) -> list[Effect]:
         effects: list[Effect] = [*self.scents.smell(scent, self.links_ms, self.pheromone, now_ms=now_ms)]
-        for ant in self._parked.pop(scent.destination, []):
-            effects += self._walker(ant, now_ms, rng)
+        if self._asked_ms.pop(scent.destination, None) is not None:
+            waiting, self._parked = self._parked, []
+            for ant in waiting:
+                effects += self._walker(ant, now_ms, rng)
         return effects
 
     def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Random) -> list[Effect]:
@@ -180,7 +231,8 @@ class Cell:
     def _book(self, message: Activation | Cancellation | Release, now_ms: float, _: Random) -> list[Effect]:
         self.ledger.expire(now_ms=now_ms)
         if isinstance(message, Activation):
-            self.ledger.activate(message.flow, message.epoch)
+            if not self.ledger.activate(message.flow, message.epoch):
+                return home_or_letter(self.host, message.home, message.flow, HostLost(self.host))
         elif isinstance(message, Cancellation):
             self.ledger.cancel(message.flow, message.epoch)
         else:

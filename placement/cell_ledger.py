@@ -6,6 +6,7 @@ loads, because old and new segment run side by side for a moment.
 Refusing instead of waiting is what keeps leaders from deadlock: nobody ever holds one host while waiting for another.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -61,6 +62,12 @@ class Ledger:
         """Take a new measurement of the load that no flow of ours causes."""
         self.background = background
         self._total = None
+
+    def reload(self, flow: str, load_of_mask: Callable[[int], Load]) -> None:
+        """A flow's rates changed: its bookings weigh what they now weigh, room or not."""
+        for key, booking in sorted(self._bookings.items()):
+            if key[0] == flow:
+                self._set(replace(booking, load=load_of_mask(booking.mask)))
 
     def reserve(self, booking: Booking) -> str | None:
         """Promise room until the booking expires; why not, if there is none."""

@@ -24,7 +24,17 @@ from placement.ants.trail import Trail
 from placement.leader_attempt import Attempt, Reason, masks
 from placement.leader_budget import Budget
 from placement.leader_damping import Comparison, Damping
-from placement.leader_events import GaveUp, HostLost, Place, Published, Stayed, TimerFired, Withdraw, Withdrawn
+from placement.leader_events import (
+    FlowChanged,
+    GaveUp,
+    HostLost,
+    Place,
+    Published,
+    Stayed,
+    TimerFired,
+    Withdraw,
+    Withdrawn,
+)
 from placement.leader_params import LeaderParams
 from placement.leader_params import Release as AntRelease
 from placement.model import Flow, Placement, Plan
@@ -52,6 +62,7 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
     Place: frozenset(Phase) - {Phase.WITHDRAWN},
     Withdraw: frozenset(Phase) - {Phase.WITHDRAWN},
     HostLost: frozenset(Phase) - {Phase.WITHDRAWN},
+    FlowChanged: frozenset(Phase) - {Phase.WITHDRAWN},
     TimerFired: frozenset(Phase) - {Phase.WITHDRAWN},
 }
 """In which phases each event means something; elsewhere it is an ant that came too late, and is ignored."""
@@ -70,16 +81,26 @@ class Leader:
     """The leader of one flow. `step` takes one event and gives the effects that follow."""
 
     def __init__(
-        self, flow: Flow, params: LeaderParams, ants: AntParams, *, fastest_capacity: float, now_ms: float = 0.0
+        self,
+        flow: Flow,
+        params: LeaderParams,
+        ants: AntParams,
+        *,
+        fastest_capacity: float,
+        now_ms: float = 0.0,
+        last_epoch: int = 0,
     ) -> None:
-        """`fastest_capacity` of any host bounds from below what a placement can cost."""
+        """`fastest_capacity` of any host bounds from below what a placement can cost.
+
+        `last_epoch` is the newest epoch the registry knows of this flow: a leader that comes back counts on from it.
+        """
         self.flow = flow
         self.host = flow.sources[0].host
         self.params = params
         self.ants = ants
         self.phase = Phase.RESTING
         self.plan: Plan | None = None
-        self.epoch = 0
+        self.epoch = last_epoch
         self.budget = Budget(params.budget_share, depth_ms=params.budget_depth_ms)
         self._fastest = fastest_capacity
         self._chains: tuple[Subquery, ...] = subqueries(flow.graph)
@@ -88,12 +109,14 @@ class Leader:
         self._attempts = 0
         self._round = 0
         self._measured: Measured | None = None
+        self._unmeasured_rounds = 0
         self._enforcing: _Enforcing | None = None
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Random], list[LeaderEffect]]] = {
             Place: self._on_place,
             Withdraw: self._on_withdraw,
             HostLost: self._on_host_lost,
+            FlowChanged: self._on_flow_changed,
             TimerFired: self._on_timer,
             RoutingAntReturned: self._on_routing_ant,
             ScoutReport: self._on_report,
@@ -144,6 +167,14 @@ class Leader:
         attempt = self._attempt
         if attempt is not None and event.host in attempt.placed.values():
             return self._begin(attempt.reason, rng)
+        return []
+
+    def _on_flow_changed(self, event: FlowChanged, _: Random) -> list[LeaderEffect]:
+        assert event.flow.edges == self.flow.edges, (
+            "a changed graph is a new flow: withdraw the old one, submit the new"
+        )
+        self.flow = event.flow
+        self._chains = subqueries(event.flow.graph)
         return []
 
     def _on_timer(self, event: TimerFired, rng: Random) -> list[LeaderEffect]:
@@ -231,9 +262,12 @@ class Leader:
         self.phase = Phase.SCOUTING
         order = attempt.order(self.flow, self._chains[attempt.chain], self.running)
         count = self._release.scouts * 2 ** min(attempt.releases - 1, 3)
-        scouts: list[LeaderEffect] = [
-            Send(order.start, scout(order, self.host, self.ants.scouting, rng=rng)) for _ in range(count)
-        ]
+        # Every second scout walks by way of an end beside the chain: the best place may lie towards it.
+        beside = sorted({anchor.host for anchors in order.anchors for anchor in anchors} - {order.start, order.end, ""})
+        scouts: list[LeaderEffect] = []
+        for k in range(count):
+            via = beside[k // 2 % len(beside)] if beside and k % 2 and self.ants.scouting.join_hint else ""
+            scouts.append(Send(order.start, scout(order, self.host, self.ants.scouting, rng=rng, via=via)))
         return [*scouts, self._patience(self._trips_ms(attempt.trip_ms))]
 
     def _release_again(self, what: str, rng: Random) -> list[LeaderEffect]:
@@ -270,7 +304,7 @@ class Leader:
         attempt = self._attempt
         assert attempt is not None
         if attempt.reason is Reason.WATCH or (attempt.reason is Reason.USER and self._measured is not None):
-            now_cost = self._measured.cost_ms if self._measured is not None else math.nan
+            now_cost = self._present_cost_ms()
             moves = tuple(
                 (task, host) for task, host in sorted(attempt.placed.items()) if self.running.get(task) != host
             )
@@ -280,6 +314,13 @@ class Leader:
             if objection is not None:
                 return self._rest([Stayed(self.flow.name, now_cost, attempt.cost_ms, objection)])
         return self._enforce()
+
+    def _present_cost_ms(self) -> float:
+        """What the flow costs where it runs; infinite once two measuring ants in a row have not come back."""
+        self._unmeasured_rounds = 0 if self._measured is not None else self._unmeasured_rounds + 1
+        if self._measured is not None:
+            return self._measured.cost_ms
+        return math.inf if self._unmeasured_rounds >= 2 else math.nan
 
     def _enforce(self) -> list[LeaderEffect]:
         attempt = self._attempt
@@ -312,7 +353,9 @@ class Leader:
         self._damping.left(
             {task: host for task, host in before.items() if self.running[task] != host}, now_ms=self._now_ms
         )
-        effects: list[LeaderEffect] = [Send(host, Activation(self.flow.name, self.epoch)) for host in sorted(kept)]
+        effects: list[LeaderEffect] = [
+            Send(host, Activation(self.flow.name, self.epoch, self.host)) for host in sorted(kept)
+        ]
         effects += [Send(host, Release(self.flow.name, self.epoch - 1)) for host in sorted(set(before.values()) - kept)]
         graph = self.flow.graph
         bytes_per_ms = sum(edge.rate_per_ms * edge.message_bytes for edge in graph.edges) / len(graph.edges)

@@ -30,7 +30,7 @@ class Damping:
 
     def left(self, moves: Mapping[int, str], *, now_ms: float) -> None:
         """Tasks left these hosts."""
-        self._left_ms |= {(task, host): now_ms for task, host in moves.items()}
+        self._left_ms |= dict.fromkeys(moves.items(), now_ms)
 
     def objection(self, comparison: Comparison, *, beta: float, now_ms: float) -> str | None:
         """Why not to move; None if the move is worth it."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from placement.model import Plan
+from placement.model import Flow, Plan
 
 # Events in. News of ants (RoutingAntReturned, ScoutReport, ScoutFailed, Enforced, Measured) come from placement.ants.
 
@@ -22,6 +22,13 @@ class HostLost:
     """A host died; whatever ran there does not run any more."""
 
     host: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowChanged:
+    """The flow's rates or service times were measured anew; its graph is the same."""
+
+    flow: Flow
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,8 @@ class Activation:
 
     flow: str
     epoch: int
+    home: str
+    """Where the leader hears of it if the host has nothing committed: it died in between and came back empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 from placement.ants.order import Order, Spot
 from placement.ants.pricing import Pricer
-from placement.ants.programme import Candidate, Distance, Way, reach_ms
+from placement.ants.programme import Candidate, Distances, Way, reach_ms
 
 
-def place_greedily(way: Way, order: Order, candidate: Candidate, distance: Distance, *, greed: int) -> Way:
+def place_greedily(way: Way, order: Order, candidate: Candidate, distances: Distances, *, greed: int) -> Way:
     """Place up to `greed` more tasks here while the host's load stays below the cap and the way within its bound."""
     placed = len(way.spots)
     if placed == len(order.tasks):
         return way
     weight = order.flow.weight
-    travel_ms = order.shares[placed] * reach_ms(way.at, candidate.spot, distance)
+    travel_ms = order.shares[placed] * reach_ms(way.at, candidate.spot, distances)
     longer = way
     exact_ms = steer_ms = 0.0
     for last in range(placed, min(len(order.tasks), placed + greed)):
@@ -42,7 +42,7 @@ def shift(
     near: Sequence[tuple[Pricer, float]],
     *,
     trail_end: Spot,
-    distance: Distance,
+    distances: Distances,
 ) -> Way:
     """Move tasks from this host to adjacent ones that serve them faster.
 
@@ -60,7 +60,7 @@ def shift(
         if target is not None:
             pricer, offset_ms = target
             moved = Spot(pricer.view.host, spot.position_ms, offset_ms)
-            changed = _moved(way, order, place, moved, pricers=(here, pricer), trail_end=trail_end, distance=distance)
+            changed = _moved(way, order, place, moved, pricers=(here, pricer), trail_end=trail_end, distances=distances)
             way = way if changed is None else changed
     return way
 
@@ -73,7 +73,7 @@ def _moved(
     *,
     pricers: tuple[Pricer, Pricer],
     trail_end: Spot,
-    distance: Distance,
+    distances: Distances,
 ) -> Way | None:
     """The way with one task moved, priced anew at both hosts; None if there is no room for it after all."""
     spots = (*way.spots[:place], target, *way.spots[place + 1 :])
@@ -91,7 +91,7 @@ def _moved(
         prices.pop(host, None)
         if new is not None:
             prices[host] = new.cost_ms
-    detour_ms = _travel_ms(order, spots, trail_end, distance) - _travel_ms(order, way.spots, trail_end, distance)
+    detour_ms = _travel_ms(order, spots, trail_end, distances) - _travel_ms(order, way.spots, trail_end, distances)
     return Way(
         cost_ms + order.flow.weight * detour_ms,
         own_ms + detour_ms,
@@ -110,7 +110,7 @@ def _mask_at(order: Order, spots: Sequence[Spot], host: str) -> int:
     return mask
 
 
-def _travel_ms(order: Order, spots: Sequence[Spot], trail_end: Spot, distance: Distance) -> float:
+def _travel_ms(order: Order, spots: Sequence[Spot], trail_end: Spot, distances: Distances) -> float:
     stops = (Spot(order.start, 0.0, 0.0), *spots, trail_end)
     legs = zip(stops, stops[1:], order.shares, strict=False)
-    return sum(share * reach_ms(origin, target, distance) for origin, target, share in legs)
+    return sum(share * reach_ms(origin, target, distances) for origin, target, share in legs)

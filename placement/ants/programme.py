@@ -14,8 +14,14 @@ from placement.ants.order import Order, Spot
 from placement.ants.pricing import Pricer
 from placement.ants.trail import Trail
 
-Distance = Callable[[str, str], float | None]
-"""Delay between two hosts where a cell knows it directly; None where only the walk tells."""
+
+class Distances(NamedTuple):
+    """What a cell knows of the delay between two hosts, beside what the walk tells; None where it knows nothing."""
+
+    exact: Callable[[str, str], float | None]
+    """The delay that data would have: where every host reaches every other directly (overlay)."""
+    link: Callable[[str, str], float | None]
+    """The delay of a link between them; data may also go another way."""
 
 
 class Way(NamedTuple):
@@ -53,80 +59,100 @@ def no_tasks_yet(order: Order) -> Ways:
     return ((start,), *(() for _ in order.tasks))
 
 
-def reach_ms(origin: Spot, target: Spot, distance: Distance) -> float:
+def reach_ms(origin: Spot, target: Spot, distances: Distances) -> float:
     """Travel time between two spots: known directly, or along the trail and out to each side."""
     if origin.host == target.host:
         return 0.0
-    direct_ms = distance(origin.host, target.host)
-    if direct_ms is not None:
-        return direct_ms
-    return abs(target.position_ms - origin.position_ms) + origin.offset_ms + target.offset_ms
+    exact_ms = distances.exact(origin.host, target.host)
+    if exact_ms is not None:
+        return exact_ms
+    walk_ms = abs(target.position_ms - origin.position_ms) + origin.offset_ms + target.offset_ms
+    link_ms = distances.link(origin.host, target.host)
+    return walk_ms if link_ms is None else min(walk_ms, link_ms)
 
 
-def anchored(ways: Ways, spots: Mapping[str, Spot], here: Spot, distance: Distance) -> Ways:
+def anchored(ways: Ways, spots: Mapping[str, Spot], here: Spot, distances: Distances) -> Ways:
     """Ways that end on a host near this cell, with the shorter way to it that the cell knows."""
 
     def nearer(way: Way) -> Way:
         spot = spots.get(way.at.host)
-        if spot is None or spot.offset_ms >= reach_ms(way.at, here, distance):
+        if spot is None or spot.offset_ms >= reach_ms(way.at, here, distances):
             return way
         return way._replace(at=spot)
 
     return tuple(tuple(nearer(way) for way in row) for row in ways)
 
 
-def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distance: Distance, *, keep: int) -> Ways:
+def cut_back(ways: Ways, position_ms: float) -> Ways:
+    """The scout cut a cycle out of its trail: hosts passed on it now lie beside the trail, where the cycle began."""
+
+    def beside(way: Way) -> Way:
+        beyond_ms = way.at.position_ms - position_ms
+        if beyond_ms <= 0:
+            return way
+        return way._replace(at=Spot(way.at.host, position_ms, way.at.offset_ms + beyond_ms))
+
+    return tuple(tuple(beside(way) for way in row) for row in ways)
+
+
+def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distances: Distances, *, keep: int) -> Ways:
     """Let every way go on at every candidate; keep the cheapest few for each count of tasks placed."""
     best: list[dict[str, Way]] = [{way.at.host: way for way in row} for row in ways]
     for candidate in candidates:
-        _extend_at(best, order, candidate, distance)
+        _extend_at(best, order, candidate, distances)
     here = candidates[0].spot
     weight = order.flow.weight
 
     def rank(way: Way) -> tuple[float, str]:
         share = order.shares[len(way.spots)]
-        return way.score_ms + weight * share * reach_ms(way.at, here, distance), way.at.host
+        return way.score_ms + weight * share * reach_ms(way.at, here, distances), way.at.host
 
     return tuple(tuple(sorted(row.values(), key=rank)[:keep]) for row in best)
 
 
-def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, distance: Distance) -> None:
+def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, distances: Distances) -> None:
     host = candidate.spot.host
     pricer, flow = candidate.pricer, order.flow
     count = len(order.tasks)
     for placed in range(count - 1, -1, -1):  # downwards: a way extended here is not extended here again
         share = order.shares[placed]
+        masks = order.masks[placed]
         for way in list(best[placed].values()):
             if any(used == host for used, _ in way.prices):
                 continue
-            travel_ms = share * reach_ms(way.at, candidate.spot, distance)
-            exact_ms = steer_ms = 0.0
+            travel_ms = share * reach_ms(way.at, candidate.spot, distances)
+            cost_ms = way.cost_ms + flow.weight * travel_ms
+            steer_ms = way.steer_ms
+            exact_ms = 0.0
             for last in range(placed, count):
-                adds = pricer.adds(order.masks[placed][last])
                 exact_ms += candidate.pulls[last][0]
                 steer_ms += candidate.pulls[last][1]
-                cost_ms = way.cost_ms + flow.weight * travel_ms + adds.cost_ms + exact_ms
-                own_ms = way.own_ms + travel_ms + adds.own_ms + exact_ms / flow.weight
-                if math.isinf(cost_ms) or own_ms >= flow.latency_bound_ms:
-                    break
                 rival = best[last + 1].get(host)
-                if rival is None or cost_ms + way.steer_ms + steer_ms < rival.score_ms - 1e-12:
+                limit_ms = rival.cost_ms + rival.steer_ms - 1e-12 if rival is not None else math.inf
+                if cost_ms + exact_ms + steer_ms >= limit_ms:
+                    continue  # dearer than the rival even if the tasks cost nothing
+                adds = pricer.adds(masks[last])
+                own_ms = way.own_ms + travel_ms + adds.own_ms + exact_ms / flow.weight
+                if math.isinf(adds.cost_ms) or own_ms >= flow.latency_bound_ms:
+                    break
+                total_ms = cost_ms + exact_ms + adds.cost_ms
+                if total_ms + steer_ms < limit_ms:
                     best[last + 1][host] = Way(
-                        cost_ms,
+                        total_ms,
                         own_ms,
-                        way.steer_ms + steer_ms,
+                        steer_ms,
                         way.spots + (candidate.spot,) * (last + 1 - placed),
                         (*way.prices, (host, adds.cost_ms)),
                         candidate.spot,
                     )
 
 
-def finish(ways: Ways, order: Order, trail: Trail, distance: Distance) -> Way | None:
+def finish(ways: Ways, order: Order, trail: Trail, distances: Distances) -> Way | None:
     """The best complete way, brought to the destination; None if no way placed all tasks within the bound."""
     end = Spot(order.end, trail.distance_ms[-1], 0.0)
     best: Way | None = None
     for way in ways[-1]:
-        travel_ms = order.shares[-1] * reach_ms(way.at, end, distance)
+        travel_ms = order.shares[-1] * reach_ms(way.at, end, distances)
         done = way._replace(cost_ms=way.cost_ms + order.flow.weight * travel_ms, own_ms=way.own_ms + travel_ms)
         if done.own_ms < order.flow.latency_bound_ms and (best is None or done.score_ms < best.score_ms):
             best = done

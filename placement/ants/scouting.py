@@ -9,12 +9,13 @@ from enum import Enum
 from random import Random
 from typing import Protocol
 
+from placement.ants.desk import Desk
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.greedy import place_greedily, shift
 from placement.ants.letters import home_or_letter
 from placement.ants.order import Order, ScoutReport, Spot
 from placement.ants.pricing import Pricer
-from placement.ants.programme import Candidate, Way, Ways, anchored, extend, finish, no_tasks_yet
+from placement.ants.programme import Candidate, Distances, Way, Ways, anchored, cut_back, extend, finish, no_tasks_yet
 from placement.ants.routing import RoutingCell, walk_on
 from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
 from placement.ants.surroundings import HostView
@@ -74,6 +75,8 @@ class ScoutingAnt:
 
     order: Order
     home: str
+    destination: str
+    """Where it walks now: the order's end, or first another end that pulls at the order's tasks."""
     trail: Trail
     ways: Ways
     alpha: float
@@ -96,6 +99,12 @@ class ScoutingCell(RoutingCell, Protocol):
     """What a scout sees of a cell."""
 
     failures: dict[tuple[str, tuple[str, ...]], int]
+    desk: Desk
+    distances: Distances
+
+    def stamp(self) -> tuple[HostView, int]:
+        """Changes whenever prices here may have changed."""
+        ...
 
     def view(self) -> HostView:
         """This host."""
@@ -105,20 +114,17 @@ class ScoutingCell(RoutingCell, Protocol):
         """Hosts around it, with their distance."""
         ...
 
-    def distance(self, origin: str, target: str) -> float | None:
-        """Direct delay between two hosts if the cell knows it."""
-        ...
-
     def anchor_ms(self, host: str, offset_ms: float, anchor: str) -> float:
         """Estimated delay from a host near this cell to an end that announced itself."""
         ...
 
 
-def scout(order: Order, home: str, params: ScoutingParams, *, rng: Random) -> ScoutingAnt:
-    """A new scout, with its own load cap and greediness (Ants 3.7)."""
+def scout(order: Order, home: str, params: ScoutingParams, *, rng: Random, via: str = "") -> ScoutingAnt:
+    """A new scout, with its own load cap and greediness (Ants 3.7). It walks by way of `via` if one is given."""
     alpha = rng.uniform(params.least_alpha, params.most_alpha)
     greed = rng.randint(1, len(order.tasks))
-    return ScoutingAnt(order, home, Trail.start(order.start), no_tasks_yet(order), alpha, greed)
+    trail = Trail.start(order.start)
+    return ScoutingAnt(order, home, via or order.end, trail, no_tasks_yet(order), alpha, greed)
 
 
 def step(
@@ -141,34 +147,64 @@ def _outward(
 ) -> list[Send | Home | Lost]:
     order = ant.order
     ant = replace(ant, ways=_placed_here(ant, cell, params))
-    if cell.host == order.end:
-        way = finish(ant.ways, order, ant.trail, cell.distance)
+    if cell.host == ant.destination and ant.destination != order.end:
+        trail = ant.trail
+        here = Trail((cell.host,), trail.elapsed_ms[-1:], trail.distance_ms[-1:], trail.age_ms, trail.hops)
+        ant = replace(ant, destination=order.end, trail=here)
+    elif cell.host == order.end and ant.destination == order.end:
+        way = finish(ant.ways, order, ant.trail, cell.distances)
         if way is not None:
-            return _homeward(replace(ant, stage=Stage.HOME, way=way, ways=()), cell)
+            done = replace(ant, stage=Stage.HOME, way=way, ways=())
+            # Ants 3.7: the scout retraces its steps and may shift tasks on the way. One that does not goes straight home.
+            return _homeward(done, cell) if params.shift else _report(done, cell)
         return _fail(ant, cell, params)
     onward = walk_on(
-        ant.trail, order.end, cell, max_hops=params.max_hops, now_ms=now_ms, rng=rng, explore=params.explore
+        ant.trail, ant.destination, cell, max_hops=params.max_hops, now_ms=now_ms, rng=rng, explore=params.explore
     )
     if isinstance(onward, str):
         return [Lost(ant, onward)]
-    return [Send(onward.last, _counted(replace(ant, trail=onward)), queued=onward.last != order.end)]
+    ways = ant.ways
+    if len(onward.hosts) <= len(ant.trail.hosts):
+        ways = cut_back(ways, onward.distance_ms[-1])
+    ant = _counted(replace(ant, trail=onward, ways=ways))
+    return [Send(onward.last, ant, queued=onward.last != ant.destination)]
 
 
 def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
     """The scout's ways after it has looked at this cell."""
-    order, position_ms = ant.order, ant.trail.distance_ms[-1]
-    here = _candidate(ant, cell, params, cell.view(), 0.0)
     if params.rule is Rule.GREEDY:
-        (way,) = next(row for row in reversed(ant.ways) if row)
-        way = place_greedily(way, order, here, cell.distance, greed=ant.greed)
-        return tuple((way,) if count == len(way.spots) else () for count in range(len(order.tasks) + 1))
+        return _greedy(ant, cell, params)
+    folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
+    question = (ant.trail.distance_ms[-1], ant.ways)
+    got = cell.desk.recall(folder, question)
+    if got is None:
+        got = _programme(ant, cell, params)
+        cell.desk.remember(folder, question, got)
+    return got
+
+
+def _greedy(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
+    (way,) = next(row for row in reversed(ant.ways) if row)
+    here = _candidate(ant, cell, params, cell.view(), 0.0)
+    way = place_greedily(way, ant.order, here, cell.distances, greed=ant.greed)
+    return tuple((way,) if count == len(way.spots) else () for count in range(len(ant.order.tasks) + 1))
+
+
+def _programme(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
+    here = _candidate(ant, cell, params, cell.view(), 0.0)
     beside = [_candidate(ant, cell, params, view, offset_ms) for view, offset_ms in _best_nearby(ant, cell, params)]
     # The cell's own host again at the end: a way may come back from beside the trail.
     candidates = [here, *beside, here] if beside else [here]
+    position_ms = ant.trail.distance_ms[-1]
     spots = {view.host: Spot(view.host, position_ms, offset_ms) for view, offset_ms in cell.near()}
     spots[cell.host] = here.spot
-    ways = anchored(ant.ways, spots, here.spot, cell.distance)
-    return extend(ways, order, candidates, cell.distance, keep=params.ways_kept)
+    ways = anchored(ant.ways, spots, here.spot, cell.distances)
+    return extend(ways, ant.order, candidates, cell.distances, keep=params.ways_kept)
+
+
+def _pricer(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, view: HostView) -> Pricer:
+    folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
+    return cell.desk.pricer(folder, ant.order, view, cap=ant.alpha, social=params.social)
 
 
 def _candidate(
@@ -185,8 +221,8 @@ def _candidate(
             elif params.join_hint:
                 steer_ms += pull_ms
         pulls.append((exact_ms, steer_ms))
-    pricer = Pricer(order, view, cap=ant.alpha, social=params.social)
-    return Candidate(pricer, Spot(view.host, ant.trail.distance_ms[-1], offset_ms), tuple(pulls))
+    spot = Spot(view.host, ant.trail.distance_ms[-1], offset_ms)
+    return Candidate(_pricer(ant, cell, params, view), spot, tuple(pulls))
 
 
 def _best_nearby(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> list[tuple[HostView, float]]:
@@ -194,18 +230,21 @@ def _best_nearby(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -
     if params.nearby_hosts == 0:
         return []
     order = ant.order
-    share = order.shares[0]
-    whole = order.masks[0][-1]
-    middle = 1 << order.tasks[len(order.tasks) // 2]
-    ranked: list[tuple[float, float, HostView, float]] = []
-    for view, offset_ms in cell.near():
-        pricer = Pricer(order, view, cap=ant.alpha, social=params.social)
-        detour_ms = 2 * share * offset_ms * order.flow.weight
-        one = pricer.adds(middle).cost_ms + detour_ms
-        ranked.append((one, pricer.adds(whole).cost_ms + detour_ms, view, offset_ms))
-    chosen = {entry[2].host: entry for entry in sorted(ranked, key=lambda e: (e[0], e[2].host))[: params.nearby_hosts]}
-    chosen |= {entry[2].host: entry for entry in sorted(ranked, key=lambda e: (e[1], e[2].host))[: params.nearby_hosts]}
-    return [(view, offset_ms) for _, (_, _, view, offset_ms) in sorted(chosen.items())]
+    folder = cell.desk.open(order, ant.alpha, stamp=cell.stamp())
+    if folder.nearby is None:
+        whole = order.masks[0][-1]
+        middle = 1 << order.tasks[len(order.tasks) // 2]
+        ranked: list[tuple[float, float, HostView, float]] = []
+        for view, offset_ms in cell.near():
+            pricer = _pricer(ant, cell, params, view)
+            detour_ms = 2 * order.shares[0] * offset_ms * order.flow.weight
+            one_ms, all_ms = pricer.adds(middle).cost_ms, pricer.adds(whole).cost_ms
+            ranked.append((one_ms + detour_ms, all_ms + detour_ms, view, offset_ms))
+        few = params.nearby_hosts
+        chosen = sorted(ranked, key=lambda entry: (entry[0], entry[2].host))[:few]
+        chosen += sorted(ranked, key=lambda entry: (entry[1], entry[2].host))[:few]
+        folder.nearby = list({entry[2].host: entry[2:] for entry in chosen}.values())
+    return folder.nearby
 
 
 def _fail(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> list[Send | Home | Lost]:
@@ -226,13 +265,15 @@ def _shifted(ant: ScoutingAnt, way: Way, cell: ScoutingCell, params: ScoutingPar
         if view.host in cell.links_ms
     ]
     end = Spot(ant.order.end, ant.trail.distance_ms[-1], 0.0)
-    return shift(way, ant.order, here, near, trail_end=end, distance=cell.distance)
+    return shift(way, ant.order, here, near, trail_end=end, distances=cell.distances)
 
 
 def _homeward(ant: ScoutingAnt, cell: ScoutingCell) -> list[Send | Home | Lost]:
     towards_start = ant.trail.before(cell.host)
-    if towards_start is not None:
-        return [Send(towards_start, _counted(ant))]
+    return [Send(towards_start, _counted(ant))] if towards_start is not None else _report(ant, cell)
+
+
+def _report(ant: ScoutingAnt, cell: ScoutingCell) -> list[Send | Home | Lost]:
     order = ant.order
     if ant.way is None:
         return home_or_letter(

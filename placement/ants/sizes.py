@@ -48,7 +48,7 @@ def size_bytes(message: Any) -> int:
         case Scent() | Announce():
             size = _FIXED
         case Digest():
-            size = _FIXED + 28
+            size = _FIXED + 28 + 6 * len(message.view.links)
         case ScoutingAnt():
             size = scout_bytes(message)
         case EnforcementAnt():

@@ -11,15 +11,26 @@ from random import Random
 from typing import Any
 
 from placement.ants.effects import Home, Lost, Send, SetTimer
+from placement.ants.enforcement import Release
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.sizes import ENVELOPE_BYTES, size_bytes
 from placement.cell import Cell
 from placement.evaluator_incremental import Ledger as TrueLedger
 from placement.leader import Leader
-from placement.leader_events import GaveUp, HostLost, Place, Published, Stayed, TimerFired, Withdraw, Withdrawn
+from placement.leader_events import (
+    FlowChanged,
+    GaveUp,
+    HostLost,
+    Place,
+    Published,
+    Stayed,
+    TimerFired,
+    Withdraw,
+    Withdrawn,
+)
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, Network, OverlayNetwork, Placement
-from placement.queueing import Load
+from placement.queueing import IDLE, Load
 from placement.simulator.kernel import Kernel
 from placement.simulator.traffic import Traffic
 
@@ -42,7 +53,9 @@ class Body:
         leaders: LeaderParams = IMPROVED_LEADER,
         background: Sequence[Load] = (),
         observer: Observer | None = None,
+        watchman: Callable[[str], None] | None = None,
     ) -> None:
+        """`watchman` is called with a host's name after anything happened there."""
         self.kernel = Kernel()
         self.network = network
         self.ants = ants
@@ -55,28 +68,18 @@ class Body:
         self._seed = seed
         self._leader_params = leaders
         self._observer = observer
+        self.watchman = watchman
         self._down_hosts: set[str] = set()
         self._down_links: set[tuple[str, str]] = set()
         self._rngs: dict[str, Random] = {}
         self._timers: dict[tuple[str, str], int] = {}
         self._direct = isinstance(network, OverlayNetwork)
         self._fastest = max(host.capacity for host in network.hosts)
-        self.cells: dict[str, Cell] = {}
-        for place, host in enumerate(network.hosts):
-            links = {
-                network.hosts[other].name: delay
-                for other, delay in zip(network.neighbours[place], network.neighbour_delays_ms[place], strict=True)
-            }
-            load = background[place] if background else Load()
-            self.cells[host.name] = Cell(
-                host.name,
-                host.capacity,
-                links,
-                ants,
-                delay=self.delay_ms,
-                direct=self._direct,
-                background=load,
-            )
+        self._background = {host.name: load for host, load in zip(network.hosts, background, strict=False)}
+        self._published_ms: dict[str, float] = {}
+        self._epochs: dict[str, int] = {}
+        """flow -> newest epoch of a flow whose leader is gone."""
+        self.cells: dict[str, Cell] = {host.name: self._new_cell(host.name) for host in network.hosts}
 
     # What an experiment does.
 
@@ -90,19 +93,46 @@ class Body:
         """A user asks for a flow to be placed, or again for one that is known."""
         if flow.name not in self.leaders:
             self.leaders[flow.name] = Leader(
-                flow, self._leader_params, self.ants, fastest_capacity=self._fastest, now_ms=self.kernel.now_ms
+                flow,
+                self._leader_params,
+                self.ants,
+                fastest_capacity=self._fastest,
+                now_ms=self.kernel.now_ms,
+                last_epoch=self._epochs.get(flow.name, 0),
             )
         self._tell_leader(flow.name, Place())
+
+    def resubmit(self, flow: Flow) -> None:
+        """A user asks again for a flow; if it runs, for a better place."""
+        if self.leaders.get(flow.name) is None and flow.sources[0].host in self._down_hosts:
+            return
+        self.submit(flow)
 
     def withdraw(self, name: str) -> None:
         """A user ends a flow."""
         self._tell_leader(name, Withdraw())
 
+    def background(self) -> tuple[Load, ...]:
+        """The load of what no flow causes, host by host."""
+        return tuple(self._background.get(host.name, IDLE) for host in self.network.hosts)
+
     def set_background(self, host: str, load: Load) -> None:
         """Cross-traffic on a host changed."""
+        self._background[host] = load
         self.truth.set_background(self.network.host_index[host], load)
         if host not in self._down_hosts:
             self._carry_out(host, self.cells[host].measure(load, now_ms=self.kernel.now_ms))
+
+    def change_flow(self, flow: Flow) -> None:
+        """A flow's rates changed; its hosts and its leader measure it."""
+        leader = self.leaders[flow.name]
+        running = leader.running
+        self._tell_leader(flow.name, FlowChanged(flow))
+        for host in sorted(set(running.values())):
+            if host not in self._down_hosts:
+                self._carry_out(host, self.cells[host].flow_changed(flow))
+        if flow.name in self.truth.running:
+            self.truth.put(flow, self.truth.running[flow.name].own)
 
     def run_for(self, duration_ms: float) -> None:
         """Let the virtual clock go on."""
@@ -139,6 +169,24 @@ class Body:
         """All that runs now."""
         spots = [spot for leader in self.leaders.values() if leader.plan for spot in leader.plan.placement.spots]
         return Placement(tuple(spots))
+
+    def _new_cell(self, host: str) -> Cell:
+        place = self.network.host_index[host]
+        links = {
+            self.network.hosts[other].name: delay
+            for other, delay in zip(
+                self.network.neighbours[place], self.network.neighbour_delays_ms[place], strict=True
+            )
+        }
+        return Cell(
+            host,
+            self.network.hosts[place].capacity,
+            links,
+            self.ants,
+            delay=self.delay_ms,
+            direct=self._direct,
+            background=self._background.get(host, IDLE),
+        )
 
     # Interpreting effects.
 
@@ -194,6 +242,8 @@ class Body:
             if self._observer is not None:
                 self._observer(self.kernel.now_ms, host, message)
             effects += cell.hear(message, now_ms=self.kernel.now_ms, rng=rng)
+        if self.watchman is not None:
+            self.watchman(host)
         self._carry_out(host, effects)
 
     def _tell_leader(self, flow: str, event: Any) -> None:
@@ -219,31 +269,110 @@ class Body:
             self._observer(self.kernel.now_ms, "decision", decision)
         if isinstance(decision, Published):
             leader = self.leaders[decision.plan.flow]
+            self._published_ms[decision.plan.flow] = self.kernel.now_ms
             index = self.network.host_index
             running = leader.running
             own = [index[running[task]] for task in range(leader.flow.graph.task_count)]
             self.truth.put(leader.flow, own)
         elif isinstance(decision, Withdrawn):
+            self._epochs[decision.flow] = self.leaders.pop(decision.flow).epoch
             self.truth.remove(decision.flow)
 
-    # Faults.
+    # Faults. Neighbours, leaders and the registry notice after DETECTION_MS.
 
     def lose_host(self, host: str) -> None:
-        """A host dies with everything on it; its neighbours and the leaders concerned notice a little later."""
+        """A host dies with everything on it: its tasks, its cell, the leaders that live there."""
         self._down_hosts.add(host)
         self._rewire()
-        self.kernel.after(DETECTION_MS, self._noticed_loss, host)
+        for flow, leader in sorted(self.leaders.items()):
+            if leader.host == host:
+                self._orphan(flow, leader)
+            elif host in leader.running.values():
+                self.truth.remove(flow)
+        self.kernel.after(DETECTION_MS, self._notice_host_loss, host, self.kernel.now_ms)
 
     def return_host(self, host: str) -> None:
         """A host comes back, empty."""
-        raise NotImplementedError
+        self._down_hosts.discard(host)
+        self._rewire()
+        self.cells[host] = self._new_cell(host)
+        self.kernel.after(DETECTION_MS, self._notice_links)
+
+    def lose_link(self, a: str, b: str) -> None:
+        """A link dies; messages take other ways, or none."""
+        self._down_links.add((min(a, b), max(a, b)))
+        self._rewire()
+        self.kernel.after(DETECTION_MS, self._notice_links)
+
+    def return_link(self, a: str, b: str) -> None:
+        """A link works again."""
+        self._down_links.discard((min(a, b), max(a, b)))
+        self._rewire()
+        self.kernel.after(DETECTION_MS, self._notice_links)
+
+    @property
+    def down_hosts(self) -> frozenset[str]:
+        """Hosts that are dead now."""
+        return frozenset(self._down_hosts)
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is dead now."""
+        return not self._down_hosts and not self._down_links
 
     def _rewire(self) -> None:
         self.network = self._whole_network.without(frozenset(self._down_hosts), frozenset(self._down_links))
+        running = self.truth.running
+        self.truth = TrueLedger(self.network, background=self.background())
+        for _, flow in sorted(running.items()):
+            self.truth.put(flow.flow, flow.own)
 
-    def _noticed_loss(self, host: str) -> None:
-        for other in sorted(self.cells):
-            if other not in self._down_hosts and host in self.cells[other].links_ms:
-                self._carry_out(other, self.cells[other].link_lost(host))
+    def _orphan(self, flow: str, leader: Leader) -> None:
+        """A flow whose leader died: its source is gone, so it ends until its user submits it again."""
+        self._epochs[flow] = leader.epoch
+        del self.leaders[flow]
+        self.truth.remove(flow)
+
+    def _notice_host_loss(self, host: str, died_ms: float) -> None:
+        """Also if the host is back already: what ran there does not run any more."""
+        self._notice_links()
         for flow in sorted(self.leaders):
-            self._tell_leader(flow, HostLost(host))
+            if self._published_ms.get(flow, -math.inf) <= died_ms:
+                self._tell_leader(flow, HostLost(host))
+
+    def _notice_links(self) -> None:
+        """Every living cell compares its links with the network, and its promises with the registry."""
+        index = self.network.host_index
+        for host in sorted(self.cells):
+            if host in self._down_hosts:
+                continue
+            cell = self.cells[host]
+            place = index[host]
+            links = {
+                self.network.hosts[other].name: delay
+                for other, delay in zip(
+                    self.network.neighbours[place], self.network.neighbour_delays_ms[place], strict=True
+                )
+            }
+            for neighbour in sorted(set(cell.links_ms) - set(links)):
+                self._carry_out(host, cell.link_lost(neighbour))
+            for neighbour in sorted(links):
+                if cell.links_ms.get(neighbour) != links[neighbour]:
+                    self._carry_out(host, cell.link_changed(neighbour, links[neighbour]))
+            self._reconcile(host)
+
+    def _reconcile(self, host: str) -> None:
+        """A host reads the registry: what has ended or moved elsewhere ends here too."""
+        for booking in self.cells[host].ledger.bookings():
+            leader = self.leaders.get(booking.flow)
+            if leader is None:
+                ended = self._epochs.get(booking.flow, booking.epoch)
+            elif leader.plan is None or host in leader.running.values():
+                ended = leader.plan.epoch - 1 if leader.plan else -1
+            else:
+                ended = leader.plan.epoch
+            if booking.epoch <= ended:
+                effects = self.cells[host].hear(
+                    Release(booking.flow, ended), now_ms=self.kernel.now_ms, rng=self._rng(host)
+                )
+                self._carry_out(host, effects)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from random import Random
 
 from placement.model import Edge, Flow, Sink, Source, Task
@@ -119,7 +120,7 @@ def _edges(tasks: int, shape: Shape, rng: Random) -> tuple[Edge, ...]:
 
 
 def _row(names: Sequence[str]) -> tuple[Edge, ...]:
-    return tuple(Edge(tail, head) for tail, head in zip(names, names[1:], strict=False))
+    return tuple(Edge(tail, head) for tail, head in pairwise(names))
 
 
 def _log_uniform(low: float, high: float, rng: Random) -> float:

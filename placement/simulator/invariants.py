@@ -1,0 +1,76 @@
+"""Invariants: what must hold in every run, whatever dies and whoever competes."""
+
+import math
+
+from placement.cell_ledger import State
+from placement.leader import Phase
+from placement.model import Problem
+from placement.model.validator import Rule, violations
+from placement.queueing import UTILISATION_CAP
+from placement.simulator.body import Body
+
+
+class BrokenInvariantError(AssertionError):
+    """A run did what no run may do; the message has the command that shows it again."""
+
+
+def host_faults(body: Body, host: str) -> list[str]:
+    """What is wrong at one host now: overbooked, or pheromone that is no probability."""
+    found = []
+    cell = body.cells[host]
+    rho = cell.ledger.load().rho
+    if rho >= UTILISATION_CAP:
+        found.append(f"{host} is promised to {rho:.3f}, the cap is {UTILISATION_CAP}")
+    for destination in cell.pheromone.destinations():
+        vector = cell.pheromone.known(destination, now_ms=body.kernel.now_ms)
+        if vector is None or not vector.neighbours:
+            continue
+        total = math.fsum(vector.probabilities)
+        if not math.isclose(total, 1.0, abs_tol=1e-9) or min(vector.probabilities) < 0:
+            found.append(f"{host}: pheromone towards {destination} sums to {total!r}")
+        if set(vector.neighbours) != set(cell.links_ms):
+            found.append(f"{host}: pheromone towards {destination} and links disagree")
+    return found
+
+
+def system_faults(body: Body) -> list[str]:
+    """What is wrong with all that runs now: an invalid placement, a promise without a plan, a spent budget."""
+    flows = tuple(body.truth.running[name].flow for name in sorted(body.truth.running))
+    problem = Problem(body.network, flows, background=body.background())
+    found = [
+        broken.message
+        for broken in violations(problem, body.truth.placement())
+        if broken.rule is not Rule.UNREACHABLE or body.whole  # a cut network breaks ways; leaders then find others
+    ]
+    for name, leader in sorted(body.leaders.items()):
+        if name in body.truth.running:
+            own = body.truth.running[name].own
+            truth = {task: body.network.hosts[host].name for task, host in enumerate(own) if host is not None}
+            if truth != leader.running:
+                found.append(f"{name}: runs at {truth}, its leader believes {leader.running}")
+        if leader.phase is Phase.WITHDRAWN and name in body.truth.running:
+            found.append(f"{name} was withdrawn and still runs")
+    return found
+
+
+def rest_faults(body: Body) -> list[str]:
+    """What is wrong once a system has come to rest: promises that nobody will keep or end."""
+    found = []
+    for host, cell in sorted(body.cells.items()):
+        if host in body.down_hosts:
+            continue
+        for booking in cell.ledger.bookings():
+            leader = body.leaders.get(booking.flow)
+            if booking.state is not State.ACTIVE:
+                if booking.expires_ms < body.kernel.now_ms:
+                    continue  # expired; swept when the next ant comes
+                if leader is None or leader.phase is not Phase.ENFORCING:
+                    found.append(f"{host} still holds {booking.state.value} room for {booking.flow}")
+            elif leader is None or leader.plan is None or leader.plan.epoch != booking.epoch:
+                found.append(f"{host} runs epoch {booking.epoch} of {booking.flow}, which has ended")
+    for name, leader in sorted(body.leaders.items()):
+        for host in sorted(set(leader.running.values()) - body.down_hosts):
+            booked = [b for b in body.cells[host].ledger.bookings() if b.flow == name and b.state is State.ACTIVE]
+            if not booked:
+                found.append(f"{name} runs at {host}, which has no booking for it")
+    return found

@@ -1,0 +1,139 @@
+"""Scenario: a random life of a small system (flows come and go, hosts and links die and return), checked as it runs.
+
+The seed is the whole recipe. A broken invariant names the command that shows it again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from placement.ants.params import IMPROVED, AntParams
+from placement.leader import Leader
+from placement.leader_params import IMPROVED_LEADER, LeaderParams
+from placement.model import Flow, RoutedNetwork
+from placement.simulator.body import Body, Observer
+from placement.simulator.invariants import BrokenInvariantError, host_faults, rest_faults, system_faults
+from placement.simulator.queries import QueryParams, background_load, mixed_query
+from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What one random life is made of."""
+
+    seed: int
+    flows: int = 6
+    host_faults: int = 3
+    link_faults: int = 3
+    withdrawals: int = 1
+    user_requests: int = 1
+    duration_ms: float = 60_000.0
+    rest_ms: float = 90_000.0
+    """Quiet time at the end, in which everything must come to rest."""
+    load: float = 0.3
+    network: TransitStubParams = TransitStubParams(transit_domains=1, transit_hosts=3, stubs=2, stub_hosts=4)
+
+    def __post_init__(self) -> None:
+        if min(self.flows, self.host_faults, self.link_faults, self.withdrawals, self.user_requests) < 0:
+            raise ValueError(f"{self}: give counts of 0 or more")
+
+    @property
+    def command(self) -> str:
+        """What shows this run again."""
+        return f"stigmergy simulate life --first-seed {self.seed} --seeds 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a life ended."""
+
+    placed: int
+    unplaced: int
+    moves: int
+    lost_messages: int
+    control_hops: int
+    events: int
+
+
+def live(
+    scenario: Scenario,
+    *,
+    ants: AntParams = IMPROVED,
+    leaders: LeaderParams = IMPROVED_LEADER,
+    observer: Observer | None = None,
+    plant: Callable[[Body], None] | None = None,
+) -> Outcome:
+    """Run a scenario and check it all along. `plant` may put a bug into the body before the run."""
+    rng = Random(f"{scenario.seed}/life")
+    network = transit_stub(scenario.network, rng=rng)
+    queries = QueryParams()
+    background = [background_load(scenario.load, host.capacity, queries, rng=rng) for host in network.hosts]
+    body = Body(network, seed=scenario.seed, ants=ants, leaders=leaders, background=background, observer=observer)
+
+    def watch(host: str) -> None:
+        _demand(scenario, body, host_faults(body, host))
+
+    body.watchman = watch
+    if plant is not None:
+        plant(body)
+    body.acquaint()
+    flows = [
+        mixed_query(f"f{k}", rng.randint(2, 5), stub_hosts(network), queries, rng=rng) for k in range(scenario.flows)
+    ]
+    _schedule(scenario, body, flows, network, rng)
+    steps = 20
+    for _ in range(steps):
+        body.run_for(scenario.duration_ms / steps)
+        _demand(scenario, body, system_faults(body))
+    body.run_for(scenario.rest_ms)
+    _demand(scenario, body, system_faults(body) + rest_faults(body) + _unplaced(body))
+    placed = sum(leader.plan is not None for leader in body.leaders.values())
+    return Outcome(
+        placed,
+        len(body.leaders) - placed,
+        sum(leader.epoch for leader in body.leaders.values()) - placed,
+        body.lost_messages,
+        body.traffic.total_hops,
+        body.kernel.events,
+    )
+
+
+def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: RoutedNetwork, rng: Random) -> None:
+    """Draw what happens when. All that dies returns before the quiet time, and orphaned flows are submitted again."""
+    start_ms, end_ms = body.kernel.now_ms, body.kernel.now_ms + scenario.duration_ms
+    for flow in flows:
+        body.kernel.at(rng.uniform(start_ms, start_ms + scenario.duration_ms / 4), body.submit, flow)
+    for _ in range(scenario.host_faults):
+        host = rng.choice(network.hosts).name
+        died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
+        body.kernel.at(died_ms, body.lose_host, host)
+        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), body.return_host, host)
+    for _ in range(scenario.link_faults):
+        link = rng.choice(network.links)
+        died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
+        body.kernel.at(died_ms, body.lose_link, link.a, link.b)
+        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), body.return_link, link.a, link.b)
+    gone = rng.sample(flows, min(scenario.withdrawals, len(flows)))
+    for flow in gone:
+        body.kernel.at(rng.uniform(start_ms + scenario.duration_ms / 2, end_ms), body.withdraw, flow.name)
+    for _ in range(scenario.user_requests):
+        flow = rng.choice(flows)
+        body.kernel.at(rng.uniform(start_ms + scenario.duration_ms / 3, end_ms), body.resubmit, flow)
+    for flow in flows:
+        if flow not in gone:
+            body.kernel.at(end_ms, body.resubmit, flow)
+
+
+def _unplaced(body: Body) -> list[str]:
+    """Flows without a plan at rest although room was found for each in turn before."""
+    return [f"{name} is not placed" for name, leader in sorted(body.leaders.items()) if _stuck(leader)]
+
+
+def _stuck(leader: Leader) -> bool:
+    return leader.plan is None
+
+
+def _demand(scenario: Scenario, body: Body, faults: list[str]) -> None:
+    if faults:
+        listed = "; ".join(faults[:5])
+        raise BrokenInvariantError(f"at {body.kernel.now_ms:.0f} ms: {listed}. See it again: {scenario.command}")
