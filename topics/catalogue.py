@@ -127,6 +127,19 @@ CHANGELOG: Topic[Any] = Topic(
     bytes_max=2 * RECORD_BYTES_MAX,
 )
 
+SNAPSHOTS: Topic[Any] = Topic(
+    name=names.SNAPSHOTS,
+    purpose="a segment's whole state from time to time, so that recovery need not read all changes",
+    key=None,
+    message=None,
+    format=Format.MSGPACK,
+    partitions=None,
+    retention=Compacted(segment_ms=600_000),
+    written_by=("host",),
+    read_by=("host",),
+    bytes_max=2 * RECORD_BYTES_MAX,
+)
+
 METRICS_OPERATORS = Topic(
     name=names.METRICS_OPERATORS,
     purpose="each operator and partition, once a second",
@@ -181,6 +194,7 @@ CATALOGUE: tuple[Topic[Any], ...] = (
     LATE,
     EDGE,
     CHANGELOG,
+    SNAPSHOTS,
     METRICS_OPERATORS,
     METRICS_HOSTS,
     METRICS_LINKS,

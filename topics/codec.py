@@ -5,6 +5,7 @@ compiled once by msgspec, so decoding costs little more than msgspec itself; onl
 say what is wrong with them.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -47,9 +48,9 @@ class Codec(Generic[M]):
         self._proofread = proofread
         library = msgspec.json if format is Format.JSON else msgspec.msgpack
         is_array = message.__struct_config__.array_like
-        self._encode = library.Encoder().encode
+        self._encode: Callable[[M], bytes] = library.Encoder().encode
         # msgspec demands the version only of a union, so a type that no bytes can satisfy stands beside ours.
-        self._decode = library.Decoder(message if is_array else message | _Nothing).decode
+        self._decode: Callable[[bytes], M] = library.Decoder(message if is_array else message | _Nothing).decode
         self._peek = library.Decoder(list[Any] if is_array else _Peek).decode
 
     def encode(self, message: M, *, topic: str) -> bytes:

@@ -23,6 +23,7 @@ DEAD_LETTERS = "stig.flow.{flow}.dead-letters"
 LATE = "stig.flow.{flow}.late"
 EDGE = "stig.flow.{flow}.edge.{stream}.TO.{target}.{port}"
 CHANGELOG = "stig.flow.{flow}.changelog.{operator}"
+SNAPSHOTS = "stig.flow.{flow}.snapshots.{segment}"
 
 _WORD = "[a-z0-9_-]+"
 _PARTS = {
@@ -61,6 +62,11 @@ def edge_topic(flow: str, stream: str, target: str, port: int) -> str:
 def changelog_topic(flow: str, operator: str) -> str:
     """Where an operator's state is kept, so that any host can rebuild it."""
     return fill(CHANGELOG, flow=flow, operator=operator)
+
+
+def snapshot_topic(flow: str, segment: str) -> str:
+    """Where whole states of a segment are kept; `segment` is its id without the flow's name."""
+    return fill(SNAPSHOTS, flow=flow, segment=segment)
 
 
 def is_reserved(topic: str) -> bool:

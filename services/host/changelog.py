@@ -5,11 +5,9 @@ name and the entry's key; no value means that the entry is gone. Changes are wri
 the input offsets, so what a reader of committed records finds is exactly the state at those offsets.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from aiokafka import TopicPartition
-
-from services.host.fetch import BlockConsumer
+from services.host.fetch import Record
 from services.operators.program import Program
 from services.operators.table import Table
 from topics.flow.graph import FlowGraph
@@ -45,46 +43,13 @@ def drained(program: Program) -> Iterator[tuple[str, list[bytes], list[bytes | N
         yield operator, keys, values
 
 
-async def restore(
-    program: Program, topics: Mapping[str, str], partition: int, *, bootstrap: str, client_id: str
-) -> int:
-    """Fill the program's tables from their changelogs; returns how many records that took."""
-    if not topics:
-        return 0
-    consumer = BlockConsumer(
-        bootstrap_servers=bootstrap,
-        client_id=client_id,
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        max_partition_fetch_bytes=8 << 20,
-    )
-    await consumer.start()
-    try:
-        partitions = {TopicPartition(topic, partition): operator for operator, topic in topics.items()}
-        consumer.assign(list(partitions))
-        ends = await consumer.end_offsets(list(partitions))
-        await consumer.seek_to_beginning(*partitions)
-        waiting = {each for each, end in ends.items() if end > 0}
-        count = 0
-        while waiting:
-            for each, records in (await consumer.getmany(*waiting, timeout_ms=200)).items():
-                count += len(records)
-                _apply(program, partitions[each], records)
-            # The position also moves over transaction markers and compacted records, which bring no record.
-            waiting = {each for each in waiting if await consumer.position(each) < ends[each]}
-        program.restored()
-        return count
-    finally:
-        await consumer.stop()
-
-
-def _apply(program: Program, operator: str, records: list[object]) -> None:
+def apply(program: Program, operator: str, records: Iterable[Record]) -> None:
+    """Bring changelog records of one operator into its tables."""
     tables: dict[bytes, Table] = {
         name.partition("/")[2].encode(): table
         for name, table in program.tables.items()
         if name.partition("/")[0] == operator
     }
     for record in records:
-        table_name, _, key = record.key.partition(_SEPARATOR)  # type: ignore[attr-defined]
-        tables[table_name].restore(key, record.value)  # type: ignore[attr-defined]
+        table_name, _, key = record.key.partition(_SEPARATOR)
+        tables[table_name].restore(key, record.value)

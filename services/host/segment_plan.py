@@ -10,7 +10,7 @@ from services.operators.pruning import Fields, fields_read
 from services.operators.wiring import input_name
 from topics.flow.graph import Edge, FlowGraph, Segment
 from topics.flow.specs import Sink, Source
-from topics.names import edge_topic
+from topics.names import edge_topic, snapshot_topic
 
 COMMIT_INTERVAL_MS_MAX = 100
 COMMITS_PER_BOUND = 4
@@ -65,6 +65,11 @@ class SegmentPlan:
     def group(self) -> str:
         """The consumer group under which offsets are committed, so that every Kafka tool shows the segment's lag."""
         return f"stig.{self.segment.id}"
+
+    @property
+    def snapshots(self) -> str:
+        """The topic that keeps the state of all its tasks."""
+        return snapshot_topic(self.flow, self.segment.id.rpartition(".")[2])
 
     def transactional_id(self, partition: int) -> str:
         """The same for every owner of this partition: a new owner fences the former one."""

@@ -17,13 +17,15 @@ from enum import Enum
 
 from aiokafka import TopicPartition
 
-from services.host.changelog import changelog_topics, drained, restore
+from services.host.changelog import changelog_topics, drained
 from services.host.edges import EdgeOutput
 from services.host.fetch import Record
 from services.host.meter import Meter
 from services.host.partitioner import Partitioner
+from services.host.replica import Replica
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
+from services.host.snapshot import Snapshots, usable
 from services.host.task_input import Parcel, TaskInputs
 from services.host.writer import Writer, WriterParams
 from services.operators.batch import Batch
@@ -92,6 +94,8 @@ class Task:
         self.commits = 0
         self._program = segment_program(plan.graph, plan.segment, allow=context.allow, probe=self.meter.probe)
         self._changelogs = changelog_topics(plan.graph, self._program)
+        self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
+        self._snapshots = Snapshots(self._program)
         self._failures: list[Failure] = []
         self._sinks = [
             (output, SinkEncoder(output.sink, failures=self._failures), Partitioner(output.partitions, partition))
@@ -125,15 +129,25 @@ class Task:
         await self._writer.start()
 
     async def recover(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> int:
-        """Rebuild the state, and go on from what was committed; returns the number of changelog records read."""
-        self._inputs.resume(committed)
-        return await restore(
+        """Rebuild the state, and go on from what was committed; returns the number of entries read."""
+        self._snapshots.place = self._inputs.resume(committed)
+        if not self._changelogs:
+            return 0
+        replica = Replica(
             self._program,
             self._changelogs,
+            self.plan.snapshots,
             self.partition,
             bootstrap=self._context.bootstrap,
             client_id=f"{self._writer.transactional_id}.restore",
         )
+        try:
+            await replica.open(usable(self._snapshots.place, now_ms=self._context.now_ms()))
+            await replica.catch_up()
+        finally:
+            await replica.close()
+        self._changelog_offsets = replica.positions
+        return replica.entries_read
 
     def fetched(self, input_name: str, records: list[Record]) -> "FetchedBlock":
         """Note that these records were fetched, so that they are fetched once; the block is to be taken, in order."""
@@ -296,8 +310,17 @@ class Task:
         for edge in self._edges:
             await self._write_blocks(edge, edge.news(self._origin), now_ms)
         for operator, keys, values in drained(self._program):
+            self._snapshots.changed(len(keys))
             await self._writer.write(self._changelogs[operator], self.partition, keys, values, [now_ms] * len(keys))
-        await self._writer.commit(self.plan.group, self._inputs.commits())
+        if self._snapshots.is_due:
+            self._snapshots.begin(self._changelog_offsets.copy(), now_ms=now_ms)
+        pieces = self._snapshots.pieces()
+        if pieces:
+            names, contents = zip(*pieces, strict=True)
+            await self._writer.write(self.plan.snapshots, self.partition, names, contents, [now_ms] * len(pieces))
+        landed = await self._writer.commit(self.plan.group, self._inputs.commits(self._snapshots.place))
+        for operator, topic in self._changelogs.items():
+            self._changelog_offsets[operator] = landed.get(topic, self._changelog_offsets[operator])
         self._is_dirty = False
         self.commits += 1
 

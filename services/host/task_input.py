@@ -7,19 +7,23 @@ offset, so they always belong to exactly that offset, and a segment without stat
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 from aiokafka import TopicPartition
 
 from services.host.fetch import Record
 from services.host.segment_plan import Input
+from services.host.snapshot import SnapshotPlace
 from services.operators.batch import Batch
 from services.operators.failure import Failure
 from services.operators.intake import SourceIntake
-from services.operators.table import Table
+from services.operators.table import Table, frozen
 from services.operators.watermark import InputWatermarks, Upstream
 from topics.catalogue import EDGE
 from topics.messages import Origin
+
+_decode = msgspec.msgpack.Decoder(tuple[SnapshotPlace | None, list[list[tuple[Any, Any]]]]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Parcel:
 
 
 class TaskInput:
-    """One partition. `next_offset` is the first that was not yet processed, `fetch_offset` the first not yet fetched."""
+    """One partition. `next_offset`: the first that was not yet processed; `fetch_offset`: the first not yet fetched."""
 
     def __init__(self, plan: Input, partition: int) -> None:
         self.plan = plan
@@ -75,21 +79,25 @@ class TaskInputs:
         """Batches without records for the inputs on which time moved on because something is silent."""
         return [(name, Batch.empty(watermark_ms)) for name, watermark_ms in self._watermarks.moved(now_ms=now_ms)]
 
-    def commits(self) -> dict[TopicPartition, tuple[int, str]]:
-        """What to commit: each input's offset, with all that the inputs remember."""
-        metadata = b64encode(msgspec.msgpack.encode([list(table.data.items()) for table in self._tables()])).decode()
+    def commits(self, snapshot: SnapshotPlace | None) -> dict[TopicPartition, tuple[int, str]]:
+        """What to commit: each input's offset, with all that the inputs remember and where the last snapshot is."""
+        remembered = [list(table.data.items()) for table in self._tables()]
+        metadata = b64encode(msgspec.msgpack.encode([snapshot, remembered])).decode()
         return {each.at: (each.next_offset, metadata) for each in self.by_name.values()}
 
-    def resume(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        """Go on from what was committed."""
+    def resume(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> SnapshotPlace | None:
+        """Go on from what was committed; returns where the last snapshot is."""
         newest = ""
         for each in self.by_name.values():
             each.next_offset, metadata = committed[each.at]
             each.fetch_offset = each.next_offset
             newest = metadata or newest
-        if newest:
-            for table, items in zip(self._tables(), msgspec.msgpack.decode(b64decode(newest)), strict=True):
-                table.data.update((tuple(key) if isinstance(key, list) else key, value) for key, value in items)
+        if not newest:
+            return None
+        snapshot, remembered = _decode(b64decode(newest))
+        for table, items in zip(self._tables(), remembered, strict=True):
+            table.data.update((frozen(key), value) for key, value in items)
+        return snapshot
 
     def _tables(self) -> list[Table]:
         clocks = [

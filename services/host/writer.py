@@ -51,7 +51,7 @@ class Writer:
             compression_type=params.compression,
             linger_ms=0,
         )
-        self._sent: list[asyncio.Future[Any]] = []
+        self._sent: list[tuple[str, asyncio.Future[Any]]] = []
         self._open = False
 
     async def start(self) -> None:
@@ -76,7 +76,7 @@ class Writer:
                 await self._producer.begin_transaction()
                 self._open = True
             for batch in self._batches(keys, values, times_ms):
-                self._sent.append(await self._producer.send_batch(batch, topic, partition=partition))
+                self._sent.append((topic, await self._producer.send_batch(batch, topic, partition=partition)))
         except (KafkaError, AssertionError) as error:  # a fenced aiokafka producer fails its own assertions
             raise WriteError(f"{self.transactional_id}: writing to {topic}/{partition}: {error!r}") from error
 
@@ -97,18 +97,21 @@ class Writer:
         batch = self._producer.create_batch()
         return batch, batch._builder.append, 0
 
-    async def commit(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> None:
-        """Make everything since the last commit visible, together with the input offsets, or raise WriteError."""
+    async def commit(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> dict[str, int]:
+        """Make everything since the last commit visible, together with the input offsets, or raise WriteError.
+
+        Returns, for each topic written to, the offset at which its last batch begins.
+        """
         try:
             if not self._open:
                 await self._producer.begin_transaction()
                 self._open = True
             sent, self._sent = self._sent, []
-            for acknowledged in sent:
-                await acknowledged
+            landed = {topic: (await acknowledged).offset for topic, acknowledged in sent}
             await self._producer.send_offsets_to_transaction(dict(offsets), group)
             await self._producer.commit_transaction()
             self._open = False
+            return landed
         except MessageSizeTooLargeError as error:
             raise WriteError(f"{self.transactional_id}: the broker refuses a record as too large: {error!r}") from error
         except (KafkaError, AssertionError) as error:
@@ -117,7 +120,7 @@ class Writer:
     async def stop(self) -> None:
         """Leave. An open transaction is aborted, so that readers of committed records need not wait for it."""
         sent, self._sent = self._sent, []
-        for acknowledged in sent:
+        for _, acknowledged in sent:
             acknowledged.cancel()
         try:
             if self._open:

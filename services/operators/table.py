@@ -58,7 +58,7 @@ def encode_key(key: Any) -> bytes:
 
 def decode_key(raw: bytes) -> Any:
     """The table key that `encode_key` was given."""
-    return _frozen(decode_value(raw))
+    return frozen(decode_value(raw))
 
 
 def encode_value(value: Any) -> bytes:
@@ -84,5 +84,6 @@ def _with_large_integers(value: Any) -> Any:
     return value
 
 
-def _frozen(key: Any) -> Any:
-    return tuple(map(_frozen, key)) if type(key) is list else key
+def frozen(key: Any) -> Any:
+    """A decoded key with its lists as tuples again, so that a dictionary can hold it."""
+    return tuple(map(frozen, key)) if type(key) is list else key

@@ -1,0 +1,73 @@
+"""From a flow's text to a segment that can run: compile, ask the broker, load functions, make topics.
+
+Whatever stands in the way is told as one `CannotRunError`, whose words a person reads in the segment's status.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import lru_cache
+
+import structlog
+
+from services.host.broker import Broker
+from services.host.changelog import changelog_topics
+from services.host.plan_topics import declarations
+from services.host.segment_plan import SegmentPlan, UnknownTopicError, plan_segment
+from services.operators.functions import FunctionError
+from services.operators.wiring import segment_program
+from topics.admin import ClusterError, Difference
+from topics.errors import TopicNameError
+from topics.flow.file import parse_graph
+from topics.flow.graph import FlowGraph
+from topics.flow.problems import FlowError
+
+log = structlog.get_logger(__name__)
+
+GRAPHS_KEPT_MAX = 64
+
+
+class CannotRunError(Exception):
+    """A segment can't run as things are; it is tried again when they change."""
+
+
+async def blueprint(segment_id: str, text: str, broker: Broker, *, allow: Sequence[str]) -> SegmentPlan:
+    """The plan of a segment, with all its topics on the cluster. Raises CannotRunError."""
+    try:
+        graph = await asyncio.to_thread(_compiled, text)
+        if segment_id not in {segment.id for segment in graph.segments}:
+            raise CannotRunError(
+                f"flow {graph.spec.name} has no segment {segment_id} any more; place it anew with stigmergy run"
+            )
+        counts = await broker.partitions()
+        plan = plan_segment(graph, segment_id, counts)
+        _check_sources(plan)
+        program = segment_program(plan.graph, plan.segment, allow=allow)
+        differences = await broker.ensure(declarations(plan, changelog_topics(graph, program).values()))
+    except FlowError as error:
+        raise CannotRunError(f"the flow can't be compiled: {error}") from error
+    except (UnknownTopicError, FunctionError, ClusterError, TopicNameError) as error:
+        raise CannotRunError(str(error)) from error
+    _check_topics(differences)
+    return plan
+
+
+@lru_cache(maxsize=GRAPHS_KEPT_MAX)
+def _compiled(text: str) -> FlowGraph:
+    return parse_graph(text)
+
+
+def _check_sources(plan: SegmentPlan) -> None:
+    for each in plan.inputs:
+        if each.source is not None and each.source.partitions not in (None, each.partitions):
+            raise CannotRunError(
+                f"{each.name}: the flow says that topic {each.topic} has {each.source.partitions} partitions, "
+                f"the broker says {each.partitions}; correct the flow"
+            )
+
+
+def _check_topics(differences: Sequence[Difference]) -> None:
+    """Other partitions would send keys to tasks that do not know them; other settings are only worth a warning."""
+    for each in differences:
+        if each.setting == "partitions":
+            raise CannotRunError(str(each))
+        log.warning("a topic is not as it should be", difference=str(each))

@@ -1,0 +1,121 @@
+"""Snapshots: a task's whole state as a few large records, so that recovery need not replay the history of its changes.
+
+A snapshot is written a piece at a time, in the task's ordinary transactions, while the task works on. So its pieces are
+of different ages, and that does no harm: what changed since the snapshot began is in the changelogs after the offsets
+noted at its beginning, and an entry's last change wins. A restore reads the pieces, then the changelogs from those
+offsets on. Where the newest complete snapshot is stands in the metadata of the committed offsets.
+
+Two slots take turns, so that the pieces of the last complete snapshot stay until the next one is complete (the topic is
+compacted). A changelog forgets after a while that an entry was removed, so an old snapshot is not used.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from services.operators.program import Program
+from services.operators.table import Table, decode_value, encode_value, frozen
+from topics.topic import Compacted
+
+AGE_MS_MAX = Compacted().deletes_seen_ms // 2
+PIECE_ENTRIES = 5_000
+PIECE_BYTES_MAX = 900_000
+CHANGES_MIN = 50_000
+"""Below so many changes since the last snapshot, reading the changelog is quick enough."""
+
+
+class SnapshotPlace(msgspec.Struct, frozen=True, array_like=True):
+    """Where a complete snapshot is: its slot and pieces, and the changelog offsets (by operator) that it begins at."""
+
+    begun_ms: int
+    slot: int
+    pieces: int
+    offsets: dict[str, int]
+
+
+class Snapshots:
+    """Decides when to take one and makes its pieces. `place` is the newest complete one."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.place: SnapshotPlace | None = None
+        self._changes = 0
+        self._pending: Iterator[tuple[str, list[Any]]] | None = None
+        self._next: SnapshotPlace | None = None
+
+    def changed(self, count: int) -> None:
+        """So many changelog records were written."""
+        self._changes += count
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a new snapshot should begin: the changelog would take longer to read than the state itself."""
+        if self._pending is not None:
+            return False
+        entries = sum(len(table.data) for table in self._program.tables.values())
+        return self._changes > max(CHANGES_MIN, 2 * entries)
+
+    def begin(self, offsets: dict[str, int], *, now_ms: int) -> None:
+        """Begin one; `offsets` is where each changelog ends now."""
+        slot = 1 - self.place.slot if self.place is not None else 0
+        self._next = SnapshotPlace(now_ms, slot, 0, offsets)
+        self._pending = self._chunks()
+        self._changes = 0
+
+    def pieces(self) -> list[tuple[bytes, bytes]]:
+        """What to write in this transaction, as (key, value). When nothing is left, the snapshot is complete."""
+        if self._pending is None or self._next is None:
+            return []
+        chunk = next(self._pending, None)
+        if chunk is None:
+            self.place, self._pending, self._next = self._next, None, None
+            return []
+        name, keys = chunk
+        data = self._program.tables[name].data
+        values = list(_encoded(name, [(key, data[key]) for key in keys if key in data]))
+        first = self._next.pieces
+        self._next = msgspec.structs.replace(self._next, pieces=first + len(values))
+        return [(_key(self._next.slot, first + i), value) for i, value in enumerate(values)]
+
+    def _chunks(self) -> Iterator[tuple[str, list[Any]]]:
+        for name, keys in [(name, list(table.data)) for name, table in self._program.tables.items()]:
+            for start in range(0, len(keys), PIECE_ENTRIES):
+                yield name, keys[start : start + PIECE_ENTRIES]
+
+
+def _key(slot: int, piece: int) -> bytes:
+    return b"%d/%d" % (slot, piece)
+
+
+def _encoded(name: str, entries: list[tuple[Any, Any]]) -> Iterator[bytes]:
+    """These entries as one piece, or as several if one would be too large."""
+    value = encode_value((name, entries))
+    if len(value) <= PIECE_BYTES_MAX or len(entries) == 1:
+        yield value
+        return
+    half = len(entries) // 2
+    yield from _encoded(name, entries[:half])
+    yield from _encoded(name, entries[half:])
+
+
+def usable(place: SnapshotPlace | None, *, now_ms: int) -> SnapshotPlace | None:
+    """The snapshot, unless it is so old that the changelog may have forgotten removals since."""
+    return place if place is not None and abs(now_ms - place.begun_ms) < AGE_MS_MAX else None
+
+
+def belongs(place: SnapshotPlace, key: bytes) -> bool:
+    """Whether a record of the snapshot topic is one of this snapshot's pieces."""
+    slot, _, piece = key.partition(b"/")
+    return int(slot) == place.slot and int(piece) < place.pieces
+
+
+def load_piece(program: Program, value: bytes) -> int:
+    """Bring one piece into the tables; returns its number of entries."""
+    name, entries = decode_value(value)
+    table: Table = program.tables[name]
+    if entries and type(entries[0][0]) is list:
+        table.data.update((frozen(key), state) for key, state in entries)
+    else:
+        table.data.update(entries)
+    return len(entries)

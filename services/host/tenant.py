@@ -1,0 +1,160 @@
+"""One segment on this host, kept as the registry wants it. Each tenant acts by itself: none waits for another's drain.
+
+What is wanted may change at any time; a tenant acts on the newest wish, and what can't be done (a flow that does not
+compile, a topic that is missing) is told as `parked` and tried again, also after a pause that grows.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from services.host.blueprint import CannotRunError, blueprint
+from services.host.broker import Broker
+from services.host.reports import Reports
+from services.host.segment import Seat, Segment
+from services.host.segment_plan import SegmentPlan
+from services.host.task import TaskContext
+from services.host.wanted import Wanted
+
+log = structlog.get_logger(__name__)
+
+RETRY_S_MIN, RETRY_S_MAX = 1.0, 30.0
+
+StillOurs = Callable[[str, int, int], Awaitable[bool]]
+"""Whether a segment's partition belongs to this host with this epoch, by the newest registry."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What all tenants of a host share."""
+
+    context: TaskContext
+    broker: Broker
+    reports: Reports
+    still_ours: StillOurs
+    data_folder: Path
+
+
+class Tenant:
+    """`want` tells it what is wanted from now on; `run` makes it so, and returns when nothing is wanted any more."""
+
+    def __init__(self, segment_id: str, house: House) -> None:
+        self.segment_id = segment_id
+        self.segment: Segment | None = None
+        self._house = house
+        self._wanted = Wanted()
+        self._planned: str | None = None
+        self._changed = asyncio.Event()
+
+    def want(self, wanted: Wanted) -> None:
+        """Takes effect as soon as what is under way is done."""
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Until nothing is wanted and all is stopped."""
+        pause_s = RETRY_S_MIN
+        while True:
+            self._changed.clear()
+            wanted = self._wanted
+            try:
+                await self._settle(wanted)
+                pause_s = RETRY_S_MIN
+                is_settled = True
+            except Exception as error:  # noqa: BLE001 - one segment's trouble, whatever it is, is not another's
+                is_settled = False
+                reason = str(error) if isinstance(error, CannotRunError) else f"{type(error).__name__}: {error}"
+                log.warning("segment can't run", segment=self.segment_id, reason=reason, retry_s=pause_s)
+                self._park(wanted, reason)
+            if is_settled and not wanted.placements and not self._changed.is_set():
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if is_settled else pause_s):
+                    await self._changed.wait()
+                    pause_s = RETRY_S_MIN
+            pause_s = pause_s if is_settled else min(RETRY_S_MAX, pause_s * 2)
+
+    async def _settle(self, wanted: Wanted) -> None:
+        """First give up what is not ours any more, then take what is new."""
+        await self._release(wanted)
+        if not wanted.placements:
+            await self._end()
+            return
+        if wanted.text is None:
+            flow, revision = max((each.flow, each.revision) for each in wanted.placements.values())
+            raise CannotRunError(f"revision {revision} of flow {flow} is not known yet; submit it with stigmergy run")
+        await self._prepare(wanted.text)
+        assert self.segment is not None
+        for partition, placement in wanted.placements.items():
+            if partition >= self.segment.plan.partitions:
+                self._park_one(wanted, partition, f"the segment has {self.segment.plan.partitions} partitions")
+            elif partition not in self.segment.seats:
+                await self.segment.own(partition, placement.epoch)
+
+    async def _release(self, wanted: Wanted) -> None:
+        if self.segment is not None:
+            gone = [
+                partition
+                for partition, seat in self.segment.seats.items()
+                if partition not in wanted.placements or wanted.placements[partition].epoch != seat.epoch
+            ]
+            await asyncio.gather(*(self.segment.release(partition) for partition in gone))
+
+    async def _prepare(self, text: str) -> None:
+        """A segment that runs by this text, which is left alone if the text has not changed what it does."""
+        if self.segment is not None and self._planned == text:
+            return
+        plan = await blueprint(self.segment_id, text, self._house.broker, allow=self._house.context.allow)
+        if self.segment is not None and not _is_same(self.segment.plan, plan):
+            await self._end()
+        if self.segment is None:
+            self.segment = await self._begun(plan)
+        self._planned = text
+
+    async def _begun(self, plan: SegmentPlan) -> Segment:
+        segment = Segment(
+            plan,
+            self._house.context,
+            data_folder=self._house.data_folder,
+            on_state=self._tell,
+            still_ours=lambda partition, epoch: self._house.still_ours(self.segment_id, partition, epoch),
+        )
+        try:
+            await segment.begin()
+        except BaseException:
+            await segment.stop()
+            raise
+        self._house.reports.add(segment)
+        return segment
+
+    async def _end(self) -> None:
+        if self.segment is not None:
+            segment, self.segment, self._planned = self.segment, None, None
+            await segment.stop()
+            self._house.reports.remove(segment)
+
+    def _tell(self, _segment: Segment, seat: Seat) -> None:
+        self._house.reports.state(self.segment_id, seat.partition, seat.epoch, seat.state, seat.reason)
+
+    def _park(self, wanted: Wanted, reason: str) -> None:
+        for partition in wanted.placements:
+            if self.segment is None or partition not in self.segment.seats:
+                self._park_one(wanted, partition, reason)
+
+    def _park_one(self, wanted: Wanted, partition: int, reason: str) -> None:
+        self._house.reports.state(
+            self.segment_id, partition, wanted.placements[partition].epoch, "parked", reason or "no reason was given"
+        )
+
+
+def _is_same(one: SegmentPlan, other: SegmentPlan) -> bool:
+    """Whether a running segment can stay: its id says what it computes, the rest is where it reads and writes."""
+    return (
+        (one.partitions, one.inputs, one.outputs, one.commit_interval_s, one.graph.spec.delivery)
+        == (other.partitions, other.inputs, other.outputs, other.commit_interval_s, other.graph.spec.delivery)
+    )
