@@ -130,7 +130,8 @@ def _tap_circles(placement: Placement) -> list[Violation]:
     """A flow that taps a flow that taps it back would wait for itself."""
     taps_of: dict[str, set[str]] = {}
     for tap in placement.taps:
-        taps_of.setdefault(tap.flow, set()).add(tap.to_flow)
+        if tap.flow != tap.to_flow:
+            taps_of.setdefault(tap.flow, set()).add(tap.to_flow)
     found = []
     for flow in sorted(taps_of):
         reached: set[str] = set()

@@ -65,7 +65,7 @@ def search(problem: Problem, *, social: bool, max_branches: int, gap: float) -> 
             if below.cost < best_cost * (1.0 - gap):
                 heapq.heappush(waiting, (below.cost, branches, child, below))
     if math.isinf(best_cost):
-        raise NoFeasibleHost(_explain(problem, branches, bool(waiting)))
+        raise NoFeasibleHost(_explain(problem, branches, stopped=bool(waiting) and math.isfinite(waiting[0][0])))
     proven_to = min(waiting[0][0], best_cost) if waiting else best_cost
     return Found(name_hosts(problem, tables, best_hosts), best_cost, proven_to, branches)
 
@@ -84,7 +84,7 @@ def enumerate_all(problem: Problem, *, social: bool) -> Found:
         if cost < best_cost:
             best_cost, best_hosts = cost, hosts
     if math.isinf(best_cost):
-        raise NoFeasibleHost(_explain(problem, count, False))
+        raise NoFeasibleHost(_explain(problem, count, stopped=False))
     return Found(name_hosts(problem, tables, best_hosts), best_cost, best_cost, count)
 
 
@@ -128,7 +128,7 @@ def _is_top(forest: Forest, hosts: Hosts, task: int) -> bool:
     return task not in forest.up or hosts[forest.up[task][0]] != hosts[task]
 
 
-def _explain(problem: Problem, branches: int, stopped: bool) -> str:
+def _explain(problem: Problem, branches: int, *, stopped: bool) -> str:
     names = ", ".join(flow.name for flow in problem.flows)
     if stopped:
         return f"{names}: nothing found in {branches} branches, without proof; raise max_branches"

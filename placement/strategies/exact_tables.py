@@ -106,5 +106,6 @@ def build_tables(problem: Problem, *, social: bool) -> Tables:
     impacts = np.zeros_like(waits)
     if social:
         grown = waits - np.where(np.isinf(waits[0]), 0.0, waits[0])
-        impacts = np.where(background[WEIGHT] > 0, background[WEIGHT] * grown, 0.0)
+        with np.errstate(invalid="ignore"):  # nobody there, host too full: 0 times infinity
+            impacts = np.where(background[WEIGHT] > 0, background[WEIGHT] * grown, 0.0)
     return Tables(count, host_count, tuple(names), constant, pins, tuple(joints), waits, impacts, sums, factors)
