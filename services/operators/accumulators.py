@@ -123,10 +123,8 @@ class Total(Accumulator):
             for group, value in zip(numeric.groups, numeric.values, strict=True):
                 totals[group] += value
             return totals
-        members: dict[Any, list[Any]] = defaultdict(list)
-        for group, value in zip(numeric.groups, numeric.values, strict=True):
-            members[group].append(value)
-        return {group: exact.total(values) for group, values in members.items()}
+        sum_up = exact.total_of_floats if numeric.are_small_floats else exact.total
+        return {group: sum_up(values) for group, values in numeric.by_group.items()}
 
     def absorb(self, partial: States, targets: dict[Any, list[State]], slot: int) -> None:
         for group, state in partial.items():
@@ -139,7 +137,7 @@ class SquaresTotal(Accumulator):
     """The exact sum of the numbers' squares."""
 
     def lift(self, value: Any, time_ms: int) -> State | None:
-        return exact.square(value) if is_number(value) else None
+        return exact.total_of_squares((value,)) if is_number(value) else None
 
     def merge(self, left: State, right: State) -> State:
         return exact.add_squares(left, right)
@@ -147,18 +145,35 @@ class SquaresTotal(Accumulator):
     def subtract(self, left: State, right: State) -> State:
         return exact.subtract_squares(left, right)
 
+    def collect(self, columns: Columns) -> States:
+        numeric = columns.numeric
+        if numeric.are_integers:
+            totals: States = defaultdict(int)
+            for group, value in zip(numeric.groups, numeric.values, strict=True):
+                totals[group] += value * value
+            return totals
+        return {group: exact.total_of_squares(values) for group, values in numeric.by_group.items()}
+
 
 class _Extreme(Accumulator):
     """The value that comes first in some order; of equal ones (1 and 1.0) the one that came first."""
 
     zero = None
+    pick: Callable[..., Any]
 
     def lift(self, value: Any, time_ms: int) -> State | None:
         return None if sort_key(value) is None else value
 
+    def collect(self, columns: Columns) -> States:
+        if columns.numeric is not columns:
+            return super().collect(columns)
+        return {group: self.pick(values) for group, values in columns.by_group.items()}
+
 
 class Least(_Extreme):
     """The smallest argument."""
+
+    pick = staticmethod(min)
 
     def merge(self, left: State, right: State) -> State:
         if left is None or (right is not None and sort_key(right) < sort_key(left)):  # type: ignore[operator]
@@ -168,6 +183,8 @@ class Least(_Extreme):
 
 class Greatest(_Extreme):
     """The largest argument."""
+
+    pick = staticmethod(max)
 
     def merge(self, left: State, right: State) -> State:
         if left is None or (right is not None and sort_key(right) > sort_key(left)):  # type: ignore[operator]

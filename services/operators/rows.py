@@ -16,9 +16,12 @@ class Rows:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = [path.split(".") for path in paths]
         self._names = list(paths) if all(len(path) == 1 for path in self._paths) else None
+        self._only = paths[0] if self._names is not None and len(paths) == 1 else None
 
     def fields(self, group: Any) -> Value:
         """The fields that a group stands for, as a new object."""
+        if self._only is not None and type(group) is str:
+            return {self._only: group}
         values = group_values(group)
         if self._names is not None:
             return dict(zip(self._names, values, strict=True))
@@ -33,4 +36,4 @@ class Rows:
 
 def group_key(group: Any) -> bytes:
     """The Kafka key of a group's rows."""
-    return key_bytes(group_values(group))
+    return group.encode() if type(group) is str else key_bytes(group_values(group))

@@ -10,7 +10,7 @@ A group's state is a list with one slot for each different accumulator: mean(x) 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 from services.operators import accumulators as acc
@@ -24,38 +24,25 @@ from topics.expressions import Expression, compile_column
 from topics.flow.specs import Aggregation
 
 
-def _itself(state: State) -> Any:
-    return state
-
-
 def _mean(count: int, total: exact.Sum) -> float | None:
-    return exact.divide(total, count) if count else None
-
-
-def _stddev(count: int, total: exact.Sum, squares: exact.Squares) -> float | None:
-    if count < 2:
-        return None
-    variance = (exact.squares_fraction(squares) - exact.fraction(total) ** 2 / count) / (count - 1)
-    try:
-        return sqrt(variance)
-    except OverflowError:
-        return None
+    return exact.mean(total, count) if count else None
 
 
 def _argument(state: State) -> Any:
     return None if state is None else state[1]
 
 
-_PLANS: dict[str, tuple[tuple[type[acc.Accumulator], ...], Callable[..., Any]]] = {
-    "count()": ((acc.Records,), _itself),
-    "count": ((acc.Present,), _itself),
+# The accumulators of each function and what makes its result from their states; None where a state is the result.
+_PLANS: dict[str, tuple[tuple[type[acc.Accumulator], ...], Callable[..., Any] | None]] = {
+    "count()": ((acc.Records,), None),
+    "count": ((acc.Present,), None),
     "sum": ((acc.Total,), exact.number),
     "mean": ((acc.Numbers, acc.Total), _mean),
-    "min": ((acc.Least,), _itself),
-    "max": ((acc.Greatest,), _itself),
+    "min": ((acc.Least,), None),
+    "max": ((acc.Greatest,), None),
     "first": ((acc.Earliest,), _argument),
     "last": ((acc.Latest,), _argument),
-    "stddev": ((acc.Numbers, acc.Total, acc.SquaresTotal), _stddev),
+    "stddev": ((acc.Numbers, acc.Total, acc.SquaresTotal), exact.stddev),
     "distinct": ((acc.Different,), len),
 }
 
@@ -68,7 +55,7 @@ class Summary(Fold):
         slots: dict[tuple[type[acc.Accumulator], str | None], int] = {}
         self._accumulators: list[acc.Accumulator] = []
         self._arguments: list[Expression | None] = []
-        self._results: list[tuple[str, Callable[..., Any], tuple[int, ...]]] = []
+        self._results: list[tuple[str, Callable[[GroupStates], Any]]] = []
         for aggregation in emit:
             argument = aggregation.argument
             kinds, result = _PLANS["count()" if argument is None else aggregation.function]
@@ -78,8 +65,9 @@ class Summary(Fold):
                     slots[kind, text] = len(slots)
                     self._accumulators.append(kind())
                     self._arguments.append(argument)
-            self._results.append((aggregation.name, result, tuple(slots[kind, text] for kind in kinds)))
+            self._results.append((aggregation.name, _reader(result, [slots[kind, text] for kind in kinds])))
         self._records_slot = slots.get((acc.Records, None))
+        self._steps = [(accumulator.lift, accumulator.merge) for accumulator in self._accumulators]
         self._zeros = [accumulator.zero for accumulator in self._accumulators]
         self._readers = {each.text: compile_column(each) for each in self._arguments if each is not None}
         self.can_subtract = all(accumulator.subtract is not None for accumulator in self._accumulators)
@@ -106,10 +94,10 @@ class Summary(Fold):
         return list(zip(*[values if each is None else columns[each.text] for each in self._arguments], strict=True))
 
     def add(self, states: GroupStates, arguments: tuple[Any, ...], time_ms: int) -> bool:
-        for slot, (accumulator, argument) in enumerate(zip(self._accumulators, arguments, strict=True)):
-            state = accumulator.lift(argument, time_ms)
+        for slot, (lift, merge) in enumerate(self._steps):
+            state = lift(arguments[slot], time_ms)
             if state is not None:
-                states[slot] = accumulator.merge(states[slot], state)
+                states[slot] = merge(states[slot], state)
         return True
 
     def merge(self, left: GroupStates, right: GroupStates) -> None:
@@ -123,6 +111,15 @@ class Summary(Fold):
 
     def rows(self, group: Group, states: GroupStates) -> list[Value]:
         row = self._by.fields(group)
-        for name, result, slots in self._results:
-            row[name] = result(*[states[slot] for slot in slots])
+        for name, read in self._results:
+            row[name] = read(states)
         return [row]
+
+
+def _reader(result: Callable[..., Any] | None, slots: list[int]) -> Callable[[GroupStates], Any]:
+    read = itemgetter(*slots)
+    if result is None:
+        return read
+    if len(slots) == 1:
+        return lambda states: result(read(states))
+    return lambda states: result(*read(states))

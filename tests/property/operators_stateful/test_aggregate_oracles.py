@@ -80,7 +80,7 @@ def result(function: str, records: list[Record]) -> Any:  # noqa: PLR0911 - one 
             whole = sum(Fraction(x) for _, x in present if isinstance(x, float) and abs(x) < 2**53) == 0
             return int(sum(numbers)) if whole and abs(sum(numbers)) < 2**63 else float(sum(numbers))
         case "mean":
-            return float(sum(numbers) / len(numbers)) if numbers else None
+            return result("sum", records) / len(numbers) if numbers else None
         case "min":
             return ordered[0] if ordered else None
         case "max":
