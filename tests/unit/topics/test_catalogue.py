@@ -18,6 +18,7 @@ from topics.catalogue import (
     PLACEMENTS,
     RECORD_BYTES_MAX,
     SEGMENTS_STATUS,
+    SNAPSHOTS,
     find,
     of_flow,
     shared,
@@ -38,15 +39,15 @@ def test_every_template_of_names_is_one_row() -> None:
 
 @pytest.mark.parametrize("topic", CATALOGUE, ids=lambda topic: topic.name)
 def test_a_compacted_topic_has_a_key(topic: Topic) -> None:
-    """Kafka refuses records without a key on a compacted topic. A changelog's keys are its store's own."""
-    if isinstance(topic.retention, Compacted) and topic is not CHANGELOG:
+    """Kafka refuses records without a key on a compacted topic. State is written under keys of the host's own."""
+    if isinstance(topic.retention, Compacted) and topic not in (CHANGELOG, SNAPSHOTS):
         assert topic.key is not None
 
 
 @pytest.mark.parametrize("topic", CATALOGUE, ids=lambda topic: topic.name)
 def test_the_broker_accepts_the_largest_message_and_a_default_producers_batch(topic: Topic) -> None:
     """max.message.bytes bounds a whole batch, so a small limit would refuse batches of small messages."""
-    parts = {part: "1" for part in ("flow", "stream", "target", "port", "operator") if f"{{{part}}}" in topic.name}
+    parts = {part: "1" for part in ("flow", "stream", "target", "port", "operator", "segment") if f"{{{part}}}" in topic.name}
     declared = topic.declare(partitions=topic.partitions or 4, **parts)
     limit_bytes = int(declared.settings(brokers=1)["max.message.bytes"])
     assert limit_bytes >= 1_048_588
