@@ -32,6 +32,7 @@ _PARTS = {
     "target": _WORD,
     "port": "[0-9]+",
     "operator": _WORD,
+    "segment": "[0-9a-f]+",
 }
 """What each part looks like in a topic's name.
 

@@ -71,6 +71,7 @@ def test_keys_are_as_documented() -> None:
         "stig.flow.{flow}.late": "{origin.topic}/{origin.partition}/{origin.offset}",
         "stig.flow.{flow}.edge.{stream}.TO.{target}.{port}": None,
         "stig.flow.{flow}.changelog.{operator}": None,
+        "stig.flow.{flow}.snapshots.{segment}": None,
         "stig.metrics.operators": "{host}",
         "stig.metrics.hosts": "{host}",
         "stig.metrics.links": "{host}",
