@@ -62,8 +62,13 @@ class Problems:
         offset: int | None = None,
         place: Place | None = None,
     ) -> None:
-        if len(self.found) < PROBLEMS_MAX:
+        if not self.is_full:
             self.found.append(Problem(path, message, expected, nearest, at, offset, place))
+
+    @property
+    def is_full(self) -> bool:
+        """No more are taken."""
+        return len(self.found) >= PROBLEMS_MAX
 
     def __len__(self) -> int:
         return len(self.found)

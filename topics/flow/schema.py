@@ -52,12 +52,14 @@ class Schema:
         return one_of([*names[:8], *(["..."] if len(names) > 8 else [])]) if names else "no field at all"
 
     def for_reading(self, paths: Iterable[str]) -> dict[str, FieldType]:
-        """As `topics.expressions` takes it, closed: with the unnamed fields among `paths` that may exist."""
-        types = dict(self.fields)
+        """As `topics.expressions` takes it, closed: the fields at `paths`, or all if one of them cannot exist."""
+        types: dict[str, FieldType] = {}
         for path in paths:
             for name in (*_parents(path), path):
-                if name not in types and self.type_of(name) == "any":
-                    types[name] = "any"
+                found = self.type_of(name)
+                if found is None:
+                    return {**dict(self.fields), **types}
+                types[name] = found
         return types
 
     def without(self, names: Iterable[str]) -> Self:

@@ -56,15 +56,12 @@ class Section:
         if not isinstance(value, dict) and not problems.at(path):
             problems.add(path, f"{what} is {kind_of(value)}", expected=f"a mapping with the keys {', '.join(keys)}")
         self.is_mapping = isinstance(value, dict)
+        free = set(keys) - self.values.keys()
         for key in self.values:
-            if key not in keys:
-                problems.add(
-                    (*path, key),
-                    f"{what} has no key {key!r}",
-                    expected=one_of(keys),
-                    nearest=nearest_word(key, set(keys) - set(self.values)),
-                    at="key",
-                )
+            if key not in keys and not problems.is_full:
+                message = f"{what} has no key {key!r}"
+                near = nearest_word(key, free)
+                problems.add((*path, key), message, expected=one_of(keys), nearest=near, at="key")
 
     def has(self, key: str) -> bool:
         return key in self.values

@@ -18,17 +18,55 @@ def fuse(names: Sequence[str], edges: Sequence[Edge]) -> tuple[dict[str, str], t
 
     `names` are the operators in topological order; edges of kind `fused` are those that could be.
     """
-    group = {name: name for name in names}
+    groups = _Groups(names, edges)
     for edge in edges:
-        if edge.kind == "fused" and group[edge.upstream] != group[edge.target]:
-            merged = _merged(group, group[edge.upstream], group[edge.target], names)
-            if _is_ordered(merged, edges):
-                group = merged
+        if edge.kind == "fused":
+            groups.try_merge(groups.of[edge.upstream], groups.of[edge.target])
     cut = tuple(
-        replace(edge, kind="handover") if edge.kind == "fused" and group[edge.upstream] != group[edge.target] else edge
-        for edge in edges
+        replace(edge, kind="handover") if edge.kind == "fused" and not groups.together(edge) else edge for edge in edges
     )
-    return group, cut
+    return groups.of, cut
+
+
+class _Groups:
+    """Operators in groups, and what keeps two groups from becoming one."""
+
+    def __init__(self, names: Sequence[str], edges: Sequence[Edge]) -> None:
+        self.of = {name: name for name in names}
+        self._position = {name: position for position, name in enumerate(names)}
+        inner = [edge for edge in edges if edge.kind not in ("source", "sink")]
+        self._readers: dict[str, set[str]] = {name: set() for name in names}
+        for edge in inner:
+            self._readers[edge.upstream].add(edge.target)
+        self._rekeyed = {(edge.upstream, edge.target) for edge in inner if edge.kind == "rekey"}
+
+    def together(self, edge: Edge) -> bool:
+        return self.of[edge.upstream] == self.of[edge.target]
+
+    def try_merge(self, upstream: str, target: str) -> None:
+        if upstream != target and (upstream, target) not in self._rekeyed and not self._way_round(upstream, target):
+            first, second = sorted((upstream, target), key=self._position.__getitem__)
+            self.of = {name: first if owner == second else owner for name, owner in self.of.items()}
+            self._readers[first] |= self._readers.pop(second)
+            for owner, readers in self._readers.items():
+                if second in readers:
+                    readers.remove(second)
+                    readers.add(first)
+                readers.discard(owner)
+            self._rekeyed = {(first if a == second else a, first if b == second else b) for a, b in self._rekeyed}
+
+    def _way_round(self, upstream: str, target: str) -> bool:
+        """Whether records also get from the one to the other through a third group."""
+        seen = {target}
+        ahead = [owner for owner in self._readers[upstream] if owner != target]
+        while ahead:
+            owner = ahead.pop()
+            if target in self._readers[owner]:
+                return True
+            if owner not in seen:
+                seen.add(owner)
+                ahead += self._readers[owner]
+        return False
 
 
 def segments_of(
@@ -51,34 +89,6 @@ def segments_of(
         segment_id = _segment_id(flow, operators, inputs, partitions, identities)
         segments.append(Segment(segment_id, operators, inputs, outputs, partitions))
     return tuple(segments)
-
-
-def _merged(group: Mapping[str, str], one: str, other: str, names: Sequence[str]) -> dict[str, str]:
-    first = min(one, other, key=names.index)
-    return {name: first if owner in (one, other) else owner for name, owner in group.items()}
-
-
-def _is_ordered(group: Mapping[str, str], edges: Sequence[Edge]) -> bool:
-    """Whether the groups have no re-key inside and no circle among them."""
-    readers: dict[str, set[str]] = {owner: set() for owner in group.values()}
-    for edge in edges:
-        if edge.kind in ("source", "sink"):
-            continue
-        upstream, target = group[edge.upstream], group[edge.target]
-        if upstream != target:
-            readers[upstream].add(target)
-        elif edge.kind == "rekey":
-            return False
-    waiting = {owner: sum(owner in targets for targets in readers.values()) for owner in readers}
-    ready = [owner for owner, count in waiting.items() if count == 0]
-    seen = 0
-    while ready:
-        seen += 1
-        for target in readers[ready.pop()]:
-            waiting[target] -= 1
-            if waiting[target] == 0:
-                ready.append(target)
-    return seen == len(readers)
 
 
 def _segment_id(
