@@ -55,14 +55,14 @@ class Params:
 
 
 def packets(count: int, seed: int) -> list[bytes]:
-    """Records of about 120 bytes in JSON, out of order by up to the lateness and, one in 1,000, later than that."""
+    """Records of about 120 bytes in JSON, out of order by up to half a second; one in 10,000 is late."""
     rng = random.Random(seed)
     encode = msgspec.json.Encoder().encode
     protocols = ["tcp"] * 8 + ["udp", "icmp"]
     start_ms = 1_700_000_000_000
     raws = []
     for i in range(count):
-        behind_ms = rng.randrange(LATENESS_MS) if rng.random() < 0.999 else 3 * LATENESS_MS
+        behind_ms = rng.randrange(500) if rng.random() < 0.9999 else 3 * LATENESS_MS
         number = int(1_000 * rng.random() ** 3)
         raws.append(
             encode(

@@ -21,7 +21,6 @@ from topics.flow.references import inputs_of, routes_of
 
 _MAKERS: dict[type, Callable[[Any], Operator]] = {
     specs.Filter: Filter,
-    specs.Project: Project,
     specs.Map: Map,
     specs.FlatMap: FlatMap,
     specs.Split: Split,
@@ -33,8 +32,20 @@ _MAKERS: dict[type, Callable[[Any], Operator]] = {
 }
 
 
-def make(name: str, spec: specs.OperatorSpec, *, allow: Sequence[str] = (), failures: list[Failure]) -> Operator:
-    """A fresh operator. `allow` says which modules python operators may load, `failures` takes what they give up."""
+def make(
+    name: str,
+    spec: specs.OperatorSpec,
+    *,
+    failures: list[Failure],
+    allow: Sequence[str] = (),
+    needless: bool = False,
+) -> Operator:
+    """A fresh operator. `allow` says which modules python operators may load, `failures` takes what they give up.
+
+    `needless` is for a projection that need not be carried out (`pruning.py`).
+    """
+    if isinstance(spec, specs.Project):
+        return Project(spec, needless=needless)
     if isinstance(spec, specs.Python):
         return Python(name, spec, allow=allow, failures=failures)
     return _MAKERS[type(spec)](spec)

@@ -14,6 +14,7 @@ from services.operators.batch import Batch, merge
 from services.operators.factory import make, streams_made, streams_read
 from services.operators.failure import Failure
 from services.operators.operator import Operator
+from services.operators.pruning import needless_projections
 from services.operators.table import Table
 from topics.flow import specs
 
@@ -53,8 +54,10 @@ class Program:
         self.blocking = any(isinstance(spec, specs.Python) and spec.blocking for spec in operators.values())
         self._failures: list[Failure] = []
         self._probe = probe
+        needless = needless_projections(operators.items(), leaving=outputs)
         self._operators = {
-            name: make(name, spec, allow=allow, failures=self._failures) for name, spec in operators.items()
+            name: make(name, spec, failures=self._failures, allow=allow, needless=name in needless)
+            for name, spec in operators.items()
         }
         reads = {name: tuple((feeds or {}).get(name, streams_read(spec))) for name, spec in operators.items()}
         makes = {name: streams_made(name, spec) for name, spec in operators.items()}

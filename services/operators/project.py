@@ -11,10 +11,12 @@ from topics.flow import specs
 
 
 class Project(Operator):
-    """One generated comprehension for a batch."""
+    """One generated comprehension for a batch; if `needless` (`pruning.py`) records pass as they are."""
 
-    def __init__(self, spec: specs.Project) -> None:
-        self._fields = compile_object(spec.fields)
+    def __init__(self, spec: specs.Project, *, needless: bool = False) -> None:
+        self._fields = None if needless else compile_object(spec.fields)
 
     def process(self, batch: Batch, port: int) -> Batch:
-        return batch.with_values(self._fields(batch.values)) if batch.values else batch
+        if self._fields is None or not batch.values:
+            return batch
+        return batch.with_values(self._fields(batch.values))

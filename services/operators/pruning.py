@@ -1,7 +1,10 @@
-"""Pruning: which fields of each source a flow reads, so that the others need not even be decoded.
+"""Pruning: which fields of each stream somebody reads, so that no work is spent on the others.
 
-Decoding is most of the cost of a cheap flow, and building objects for fields that nobody looks at is half of that.
-Going backwards from the sinks, every operator tells which fields of its input it needs when its output needs these.
+Decoding is most of the cost of a cheap flow, and building objects for fields that nobody looks at is half of that; so
+sources decode only what is read (`fields_read`). A projection whose fields are read by name only, as they came, need
+not be carried out at all (`needless_projections`).
+
+Going backwards from what leaves, every operator tells which fields of its input it needs when its output needs these.
 None means all fields: of what a sink writes, a user's function reads, or a join passes on whole. Only top-level names
 count.
 """
@@ -24,14 +27,37 @@ def fields_read(
     sinks: Iterable[specs.Sink],
 ) -> dict[str, Fields]:
     """For each source the fields that the flow reads, None for all. The operators come in topological order."""
-    needed: dict[str, Fields] = {sink.input: None for sink in sinks}
-    for name, spec in reversed(list(operators)):
+    needed = _needed(list(operators), leaving=[sink.input for sink in sinks])
+    return {source.name: _both(needed.get(source.name, frozenset()), _own(source)) for source in sources}
+
+
+def needless_projections(operators: Iterable[tuple[str, specs.OperatorSpec]], *, leaving: Iterable[str]) -> set[str]:
+    """The projections whose input serves as well as their output: all that is read of it are fields copied as they are.
+
+    `leaving` are the streams that go out whole. The operators come in topological order.
+    """
+    ordered = list(operators)
+    needed = _needed(ordered, leaving=leaving)
+    found = set()
+    for name, spec in ordered:
+        fields = needed.get(name, frozenset())
+        if isinstance(spec, specs.Project) and fields is not None:
+            copied = {field for field, expression in spec.fields if field == expression.text and "." not in field}
+            if fields <= copied:
+                found.add(name)
+    return found
+
+
+def _needed(operators: list[tuple[str, specs.OperatorSpec]], *, leaving: Iterable[str]) -> dict[str, Fields]:
+    """For each stream the fields that are read of it."""
+    needed: dict[str, Fields] = dict.fromkeys(leaving)
+    for name, spec in reversed(operators):
         out: Fields = frozenset()
         for stream in streams_made(name, spec):
             out = _both(out, needed.get(stream, frozenset()))
         for port, stream in enumerate(streams_read(spec)):
             needed[stream] = _both(needed.get(stream, frozenset()), _needs(spec, port, out))
-    return {source.name: _both(needed.get(source.name, frozenset()), _own(source)) for source in sources}
+    return needed
 
 
 def _needs(spec: specs.OperatorSpec, port: int, out: Fields) -> Fields:  # noqa: PLR0911 - a table of operators
