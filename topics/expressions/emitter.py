@@ -8,6 +8,7 @@ is false and `true or x` is true, whatever x is.
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from topics.expressions import operations
@@ -79,9 +80,9 @@ class Emitter(ABC):
             case IsNull(operand=operand):
                 return self._is(self.nullable(operand), None)
             case Call(name="if", arguments=arguments):
-                return self._if([self.value(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+                return self._if(arguments, self.value)
             case Call(name="coalesce", arguments=arguments):
-                return self._coalesce([self.nullable(argument) for argument in arguments], arguments)
+                return self._coalesce(arguments, self.nullable)
             case Field() | Item() | Negative() | Arithmetic() | Comparison() | Membership() | Not() | Logic() | Call():
                 return self.operation(tree)
 
@@ -89,9 +90,9 @@ class Emitter(ABC):
         """The value of `tree` as it leaves the expression: a computed integer outside 64 bits becomes a float."""
         match tree:
             case Call(name="if", arguments=arguments):
-                return self._if([self.leaving(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+                return self._if(arguments, self.leaving)
             case Call(name="coalesce", arguments=arguments):
-                return self._coalesce([self.leaving(argument) for argument in arguments], arguments)
+                return self._coalesce(arguments, self.leaving)
             case Call(name=name) if FUNCTIONS[name].wide and self.kinds(tree) & (INT | TIME):
                 return self.narrowed(tree)
             case Arithmetic() | Negative() if self.kinds(tree) & (INT | TIME):
@@ -108,7 +109,7 @@ class Emitter(ABC):
             case Logic(op=op, operands=operands):
                 return ast.BoolOp(ast.And() if op == "and" else ast.Or(), [self.truth(operand) for operand in operands])
             case Call(name="if", arguments=arguments):
-                return self._if([self.truth(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+                return self._if(arguments, self.truth)
         return self.value(tree) if self.surely_bool(tree) else self._is(self.value(tree), True)
 
     def falsity(self, tree: Tree) -> ast.expr:
@@ -123,7 +124,7 @@ class Emitter(ABC):
                     ast.Or() if op == "and" else ast.And(), [self.falsity(operand) for operand in operands]
                 )
             case Call(name="if", arguments=arguments):
-                return self._if([self.falsity(value) for value in (*arguments[1::2], arguments[-1])], arguments[:-1:2])
+                return self._if(arguments, self.falsity)
         if self.surely_bool(tree):
             return ast.UnaryOp(ast.Not(), self.value(tree))
         return self._is(self.value(tree), False)
@@ -142,7 +143,7 @@ class Emitter(ABC):
 
     @abstractmethod
     def surely_not_null(self, tree: Tree) -> bool:
-        """Whether what `nullable` emits for `tree` can't give null."""
+        """Whether what this form emits for `tree` can't give null."""
 
     @abstractmethod
     def narrowed(self, tree: Tree) -> ast.expr:
@@ -160,20 +161,21 @@ class Emitter(ABC):
             value, _ = self.kept(value)
         return compare(value, ast.Is(), ast.Constant(constant))
 
-    def _if(self, values: list[ast.expr], conditions: tuple[Tree, ...]) -> ast.expr:
-        outcome = values[-1]
-        for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
-            outcome = ast.IfExp(self.truth(condition), value, outcome)
+    def _if(self, arguments: tuple[Tree, ...], emit: Callable[[Tree], ast.expr]) -> ast.expr:
+        *pairs, otherwise = arguments
+        outcome = emit(otherwise)
+        for condition, value in zip(pairs[-2::-2], pairs[::-2], strict=True):
+            outcome = ast.IfExp(self.truth(condition), emit(value), outcome)
         return outcome
 
-    def _coalesce(self, values: list[ast.expr], arguments: tuple[Tree, ...]) -> ast.expr:
-        outcome = values[-1]
-        for argument, value in zip(reversed(arguments[:-1]), reversed(values[:-1]), strict=True):
+    def _coalesce(self, arguments: tuple[Tree, ...], emit: Callable[[Tree], ast.expr]) -> ast.expr:
+        outcome = emit(arguments[-1])
+        for argument in reversed(arguments[:-1]):
             if isinstance(argument, Literal):
-                outcome = outcome if argument.value is None else value
+                outcome = outcome if argument.value is None else emit(argument)
             elif self.surely_not_null(argument):
-                outcome = value
+                outcome = emit(argument)
             else:
-                keep, read = self.kept(value)
+                keep, read = self.kept(emit(argument))
                 outcome = ast.IfExp(compare(keep, ast.IsNot(), ast.Constant(None)), read, outcome)
         return outcome

@@ -87,19 +87,17 @@ class FastEmitter(Emitter):
     def narrowed(self, tree: Tree) -> ast.expr:
         value = self.value(tree)
         if not self.kinds(tree) <= NUMBER:
-            return call_of("narrowed", value)
+            return call_of("narrowed_or_fault", value)
         keep, read = self.kept(value)
         inside = ast.Compare(ast.Constant(-INT_MAX), [ast.LtE(), ast.LtE()], [keep, ast.Constant(INT_MAX)])
-        return ast.IfExp(inside, read, call_of("narrowed", read))
+        return ast.IfExp(inside, read, call_of("narrowed_or_fault", read))
 
     def _boolean(self, tree: Tree) -> ast.expr:
         """The value of an operand of logic: true, false, or a fault."""
-        return self.value(tree) if self.surely_bool(tree) else call_of("boolean", self.value(tree))
+        return self.value(tree) if self.surely_bool(tree) else call_of("boolean_or_fault", self.value(tree))
 
     def _arithmetic(self, tree: Arithmetic) -> ast.expr:
-        """Bare arithmetic, with a unary plus before what could be a text or list that Python would join, repeat or
-        format.
-        """
+        """Bare arithmetic, with a unary plus before a text or list that Python would join, repeat or format."""
         left, right = self.value(tree.left), self.value(tree.right)
         left_sure, right_sure = self.kinds(tree.left) <= NUMBER, self.kinds(tree.right) <= NUMBER
         # For + a number on the other side is guard enough; for * it must be a float, as an integer repeats.

@@ -169,16 +169,22 @@ def disjunction(*operands: Any) -> bool | None:
 
 def narrowed(value: Any) -> Any:
     """The value as it leaves an expression: an integer outside 64 bits is a float, or null if too large for one."""
-    if isinstance(value, int) and not -INT_MAX <= value <= INT_MAX:
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    return value
+    try:
+        return narrowed_or_fault(value)
+    except OverflowError:
+        return None
 
 
-def boolean(value: Any) -> bool:
-    """For the fast form: true or false itself. The one operation that raises, to ask for the safe form."""
+# The fast form has two operations of its own, which raise to ask for the safe form.
+
+
+def narrowed_or_fault(value: Any) -> Any:
+    """The value as it leaves an expression; a fault if it is an integer too large for a float."""
+    return float(value) if isinstance(value, int) and not -INT_MAX <= value <= INT_MAX else value
+
+
+def boolean_or_fault(value: Any) -> bool:
+    """True or false itself, a fault for anything else."""
     if isinstance(value, bool):
         return value
     raise TypeError(value)

@@ -19,6 +19,7 @@ RECORD: dict[str, Any] = {
     "é": "accent",
     "ts": 1_769_860_859_123,  # 2026-01-31T12:00:59.123Z, a Saturday
     "huge": 2**62,
+    "giant": 10**400,
     "null": "a field called null",
 }
 
@@ -49,6 +50,11 @@ MEANINGS: list[tuple[str, Any]] = [
     ("huge * huge // huge", 2**62),
     ("huge * 4", 2.0**64),
     ("[huge * 4, huge]", [2.0**64, 2**62]),
+    ("giant * 1", None),
+    ("giant", 10**400),
+    ("giant + 0.5", None),
+    ("coalesce(giant * 1, 'none')", "none"),
+    ("giant * giant > giant", True),
     # comparison: equality of anything, order within numbers, texts and lists
     ("proto == 'tcp'", True),
     ("proto == 1", False),

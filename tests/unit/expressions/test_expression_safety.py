@@ -128,6 +128,29 @@ def test_the_limits_leave_room_for_people() -> None:
     assert [(MAX_DEPTH - 4)] == compile_column(parse(tall))([{"a": 1}])
 
 
+@pytest.mark.parametrize(
+    ("opening", "middle", "closing"),
+    [
+        ("if(a, ", "a", ", 2)"),
+        ("if(", "a", ", a, b)"),
+        ("coalesce(c, ", "a", ")"),
+        ("[", "a", "]"),
+        ("not ", "a", ""),
+        ("(a or not ", "a", ")"),
+        ("a[", "0", "]"),
+        ("min(1, ", "b", ")"),
+        ("(b - ", "b", ")"),
+        ("(", "a", " is null)"),
+    ],
+)
+def test_the_deepest_tree_of_each_kind_compiles(opening: str, middle: str, closing: str) -> None:
+    """Our limits must lie below those of Python's compiler."""
+    levels = 30 if "or not" in opening else 60  # a bracket and a not are two levels
+    expression = parse(opening * levels + middle + closing * levels)
+    assert 1 == len(compile_column(expression)([{"a": True, "b": 1}]))
+    assert 1 == len(compile_mask(expression)([{"a": True, "b": 1}]))
+
+
 def test_a_long_text_is_refused_before_it_is_read() -> None:
     """A gigabyte of text costs no more than its length."""
     with pytest.raises(ExpressionError, match=f"at most {MAX_LENGTH} characters are allowed"):
