@@ -26,4 +26,4 @@ MEANINGS = {
 
 def exit_code_table() -> str:
     """For the end of `stigmergy --help`."""
-    return "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
+    return "\n\n".join(["Exit codes:", *(f"{code.value}  {meaning}" for code, meaning in MEANINGS.items())])

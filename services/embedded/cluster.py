@@ -46,10 +46,15 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         """All brokers' addresses."""
         return ",".join(site.address for site in self.sites)
 
+    @property
+    def ports(self) -> list[int]:
+        """All of them: that of Redis, and two a broker."""
+        return [self.redis_port, *(port for site in self.sites for port in (site.port, site.controller_port))]
+
 
 def settle(path: Path, brokers: int) -> Cluster:
     """The cluster of this home, made or read again, with ports that are free now; written down."""
-    before = _read(path)
+    before = read_cluster(path)
     if before is not None and brokers != len(before.sites):
         raise StackError(
             f"the data in {path.parent} is of {len(before.sites)} brokers, not of {brokers}",
@@ -58,8 +63,7 @@ def settle(path: Path, brokers: int) -> Cluster:
     if before is None:
         empty = tuple(Site(id=i, region=f"region-{i}", port=0, controller_port=0) for i in range(1, brokers + 1))
         before = Cluster(id=_new_cluster_id(), sites=empty, redis_port=0)
-    wanted = [before.redis_port, *(port for site in before.sites for port in (site.port, site.controller_port))]
-    redis_port, *others = choose_ports([port or None for port in wanted])
+    redis_port, *others = choose_ports([port or None for port in before.ports])
     sites = tuple(
         msgspec.structs.replace(site, port=port, controller_port=controller_port)
         for site, port, controller_port in zip(before.sites, others[::2], others[1::2], strict=True)
@@ -71,7 +75,8 @@ def settle(path: Path, brokers: int) -> Cluster:
     return settled
 
 
-def _read(path: Path) -> Cluster | None:
+def read_cluster(path: Path) -> Cluster | None:
+    """The cluster as written down; None before the first start."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Cluster)
     except FileNotFoundError:

@@ -1,12 +1,14 @@
 """What a newcomer finds in a fresh stack: the topics of the catalogue, and a source topic to send records to."""
 
+from typing import Any
+
 from services.embedded.errors import StackError
 from topics.admin import ClusterError, Difference, connect, ensure, verify
 from topics.catalogue import RECORD_BYTES_MAX, shared
 from topics.codec import Format
 from topics.topic import DAY_MS, Kept, Topic
 
-DEMO_SOURCE: Topic = Topic(
+DEMO_SOURCE: Topic[Any] = Topic(
     name="demo-packets",
     purpose="records for the demo: send JSON to it with any Kafka client",
     key=None,

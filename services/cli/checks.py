@@ -1,0 +1,230 @@
+"""The checks of `stigmergy doctor`. Each looks at one thing and says what it found, and what is wrong has a remedy."""
+
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from services.embedded.cluster import read_cluster
+from services.embedded.errors import StackError
+from services.embedded.furniture import compare_topics
+from services.embedded.home import Home
+from services.embedded.jars import read_jar_set, wrong_jars
+from services.embedded.java import find_java
+from services.embedded.ports import LOOPBACK, choose_ports, is_free
+from services.embedded.probes import KafkaProbe, RedisProbe
+from services.embedded.redis_server import redis_program
+from services.embedded.remote import View, look
+from services.embedded.stack import KAFKA_JARS
+from services.settings import Settings
+
+PYTHON_MIN = (3, 11)
+DISK_BYTES_MIN = 2 * 2**30
+MEMORY_BYTES_PER_BROKER = 400 * 2**20
+MEMORY_BYTES_BESIDE = 300 * 2**20
+CLOCK_SKEW_S_MAX = 2.0
+CLOCK_EARLIEST_S = 1_700_000_000.0
+"""November 2023: no machine that runs this code lives before it."""
+
+
+class Verdict(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check found. A warning and a failure have a remedy."""
+
+    check: str
+    verdict: Verdict
+    found: str
+    remedy: str | None = None
+
+
+def run_checks(settings: Settings) -> Iterator[Finding]:
+    """All checks, in the order in which things depend on each other."""
+    view = look(Home(settings.home))
+    checks: dict[str, Callable[[], Finding]] = {
+        "python": check_python,
+        "java": lambda: check_java(settings),
+        "kafka": lambda: check_kafka(settings),
+        "ports": lambda: check_ports(settings, view),
+        "disk": lambda: check_disk(settings.home),
+        "memory": lambda: check_memory(settings, view),
+        "clock": lambda: check_clock(settings, view),
+        "broker": lambda: check_broker(settings, view),
+        "redis": lambda: check_redis(settings, view),
+        "topics": lambda: check_topics(settings, view),
+    }
+    for name, check in checks.items():
+        try:
+            yield check()
+        except StackError as fault:
+            yield _failed(name, fault.what, fault.remedy)
+
+
+def check_python() -> Finding:
+    """The version that the project needs."""
+    found = platform.python_version()
+    if sys.version_info[:2] < PYTHON_MIN:
+        wanted = ".".join(map(str, PYTHON_MIN))
+        return _failed("python", found, f"install Python {wanted} or newer, then make clean setup")
+    return _ok("python", found)
+
+
+def check_java(settings: Settings) -> Finding:
+    """Kafka needs one, unless it runs elsewhere."""
+    if settings.bootstrap is not None:
+        return _skipped("java", "not needed: the broker is your own")
+    java = find_java()
+    return _ok("java", f"{java.version} ({java.program})")
+
+
+def check_kafka(settings: Settings) -> Finding:
+    """Its jars: the user's, or those in the cache."""
+    if settings.bootstrap is not None:
+        return _skipped("kafka", "not needed: the broker is your own")
+    if settings.kafka_home is not None:
+        if not list((settings.kafka_home / "libs").glob("kafka_2.13-*.jar")):
+            remedy = "let STIGMERGY_KAFKA_HOME point to an unpacked Kafka 4, or unset it"
+            return _failed("kafka", f"{settings.kafka_home} holds no libs/kafka_2.13-*.jar", remedy)
+        return _ok("kafka", f"your own, in {settings.kafka_home}")
+    jar_set = read_jar_set(KAFKA_JARS)
+    folder = settings.cache / "jars" / jar_set.folder_name
+    wrong = wrong_jars(jar_set, folder)
+    if wrong:
+        size = f"{jar_set.size_bytes / 1e6:.0f} MB"
+        return _warning(
+            "kafka", f"{len(wrong)} of {len(jar_set.jars)} jars to fetch", f"stigmergy up fetches them ({size})"
+        )
+    return _ok("kafka", f"{len(jar_set.jars)} jars, checked, in {folder}")
+
+
+def check_ports(settings: Settings, view: View) -> Finding:
+    """Whether servers can listen on the loopback interface, on the ports that clients know."""
+    choose_ports([None])  # raises when there is none
+    cluster = read_cluster(Home(settings.home).cluster)
+    if cluster is None:
+        return _ok("ports", f"{LOOPBACK} has free ports")
+    if view.holder is not None:
+        return _ok("ports", f"{len(cluster.ports)} in use by the stack")
+    taken = [port for port in cluster.ports if not is_free(port)]
+    if taken:
+        listed = ", ".join(map(str, taken))
+        return _warning("ports", f"taken by others: {listed}", "see who with ss -ltnp; stigmergy up takes other ports")
+    return _ok("ports", f"all {len(cluster.ports)} recorded ports are free")
+
+
+def check_disk(home: Path) -> Finding:
+    """Room for the log of Kafka."""
+    existing = next(path for path in (home, *home.parents) if path.exists())
+    free_bytes = shutil.disk_usage(existing).free
+    found = f"{free_bytes / 2**30:.1f} GiB free for {home}"
+    if not os.access(existing, os.W_OK):
+        return _failed(
+            "disk", f"{existing} cannot be written to", "correct its owner, or choose another folder with --home"
+        )
+    if free_bytes < DISK_BYTES_MIN:
+        return _failed("disk", found, f"free {DISK_BYTES_MIN / 2**30:.0f} GiB, or choose another --home")
+    return _ok("disk", found)
+
+
+def check_memory(settings: Settings, view: View) -> Finding:
+    """Room for what is not running yet."""
+    free_bytes = psutil.virtual_memory().available
+    found = f"{free_bytes / 2**30:.1f} GiB free"
+    brokers = 0 if settings.bootstrap is not None or view.holder is not None else settings.brokers
+    needed_bytes = MEMORY_BYTES_BESIDE + brokers * MEMORY_BYTES_PER_BROKER
+    if view.holder is None and free_bytes < needed_bytes:
+        return _failed("memory", found, f"free {needed_bytes / 2**30:.1f} GiB, or start fewer brokers")
+    return _ok("memory", found)
+
+
+def check_clock(settings: Settings, view: View) -> Finding:
+    """Event time and retention trust the clock: it must be of this decade, and agree with that of Redis."""
+    now_s = time.time()
+    if now_s < CLOCK_EARLIEST_S:
+        return _failed("clock", time.strftime("%Y-%m-%d", time.gmtime(now_s)), "set the time, for example with chrony")
+    url = _redis_url(settings, view)
+    if url is None or not RedisProbe(url=url).answers():
+        return _ok("clock", "plausible (nothing runs to compare it with)")
+    import redis
+
+    with redis.Redis.from_url(url) as client:
+        before_s = time.time()
+        seconds, microseconds = client.time()
+        after_s = time.time()
+    skew_s = abs(seconds + microseconds / 1e6 - (before_s + after_s) / 2)
+    found = f"{skew_s:.3f} s from that of Redis"
+    if skew_s > CLOCK_SKEW_S_MAX:
+        return _failed("clock", found, "synchronise both machines' clocks, for example with chrony")
+    return _ok("clock", found)
+
+
+def check_broker(settings: Settings, view: View) -> Finding:
+    """Every broker of the stack, or the user's own."""
+    if settings.bootstrap is not None:
+        if KafkaProbe(bootstrap=settings.bootstrap).answers():
+            return _ok("broker", f"yours answers at {settings.bootstrap}")
+        return _failed("broker", f"no answer at {settings.bootstrap}", "start it, or correct STIGMERGY_BOOTSTRAP")
+    seen = [process for process in view.seen if isinstance(process.record.ready, KafkaProbe)]
+    if not seen:
+        return _skipped("broker", "not running; stigmergy up starts it")
+    silent = [process.record for process in seen if not process.answers]
+    if silent:
+        names = ", ".join(process.name for process in silent)
+        return _failed("broker", f"no answer from {names}", f"it may be restarting; else see {silent[0].log}")
+    return _ok("broker", f"{len(seen)} answering")
+
+
+def check_redis(settings: Settings, view: View) -> Finding:
+    """The stack's, or the user's own; before the first start, whether there is a program to run."""
+    url = _redis_url(settings, view)
+    if url is None:
+        return _skipped("redis", f"not running; stigmergy up starts {redis_program()}")
+    if RedisProbe(url=url).answers():
+        return _ok("redis", "answering")
+    return _failed("redis", "no answer", "it may be restarting; else see logs/redis.log in the home folder")
+
+
+def check_topics(settings: Settings, view: View) -> Finding:
+    """Whether the topics are there and as the catalogue says."""
+    bootstrap = settings.bootstrap or (view.record.bootstrap if view.holder is not None and view.record else None)
+    if not bootstrap or not KafkaProbe(bootstrap=bootstrap).answers():
+        return _skipped("topics", "no broker to ask")
+    differences = compare_topics(bootstrap)
+    if differences:
+        shown = "; ".join(str(difference) for difference in differences[:3])
+        return _failed("topics", f"{len(differences)} differences: {shown}", differences[0].remedy)
+    return _ok("topics", "all as the catalogue says")
+
+
+def _redis_url(settings: Settings, view: View) -> str | None:
+    return settings.redis_url or (view.record.redis_url if view.holder is not None and view.record else None) or None
+
+
+def _ok(check: str, found: str) -> Finding:
+    return Finding(check=check, verdict=Verdict.OK, found=found)
+
+
+def _skipped(check: str, found: str) -> Finding:
+    return Finding(check=check, verdict=Verdict.SKIPPED, found=found)
+
+
+def _warning(check: str, found: str, remedy: str) -> Finding:
+    return Finding(check=check, verdict=Verdict.WARNING, found=found, remedy=remedy)
+
+
+def _failed(check: str, found: str, remedy: str) -> Finding:
+    return Finding(check=check, verdict=Verdict.FAILED, found=found, remedy=remedy)

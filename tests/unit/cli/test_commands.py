@@ -1,0 +1,163 @@
+"""The commands without a broker: help, version, config, exit codes, and what `down --wipe` asks."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from services.cli.exits import ExitCode
+from services.cli.main import COMMANDS, app, main
+from services.cli.status import exit_code
+from services.embedded.cluster import settle
+from services.embedded.home import Holder, Home
+from services.embedded.lifecycle import State
+from services.embedded.probes import RedisProbe
+from services.embedded.record import ProcessRecord, StackRecord, write_record
+from services.embedded.remote import Seen, View
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("STIGMERGY_HOME", str(tmp_path / "home"))
+    return Home(tmp_path / "home")
+
+
+def run(*arguments: str, typed: str = "") -> Result:
+    return CliRunner().invoke(app, arguments, input=typed)
+
+
+def test_help_names_every_command_and_exit_code() -> None:
+    """It is where people look first."""
+    lines = [line.strip() for line in run("--help").output.splitlines()]
+    assert all(any(f" {command} " in line for line in lines) for command in COMMANDS)
+    assert all(any(line.startswith(f"{code.value}  ") for line in lines) for code in ExitCode)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    """And can be imported."""
+    assert 0 == run(command, "--help").exit_code
+
+
+def test_version_imports_nothing_heavy() -> None:
+    """A command that only prints a line must answer at once."""
+    code = (
+        "import sys; from typer.testing import CliRunner; from services.cli.main import app;"
+        "assert CliRunner().invoke(app, ['version']).exit_code == 0;"
+        "print([m for m in ('confluent_kafka','redis','psutil','structlog','numpy','yaml') if m in sys.modules])"
+    )
+    assert "[]\n" == subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_version_as_json() -> None:
+    """For scripts."""
+    assert {"version", "python"} == set(json.loads(run("version", "--json").output))
+
+
+def test_config_says_where_a_value_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And hides credentials."""
+    monkeypatch.setenv("STIGMERGY_REDIS_URL", "redis://:hunter2@db:6379/0")
+    rows = {row["setting"]: row for row in json.loads(run("config", "--json").output)}
+    assert "redis://***@db:6379/0" == rows["redis_url"]["value"]
+    assert "environment STIGMERGY_REDIS_URL" == rows["redis_url"]["from"]
+    assert (1, "default") == (rows["brokers"]["value"], rows["brokers"]["from"])
+    assert "hunter2" not in run("config").output
+
+
+def test_a_wrong_setting_ends_with_2_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user's mistakes are told in plain words."""
+    monkeypatch.setenv("STIGMERGY_BROKERS", "many")
+    monkeypatch.setattr(sys, "argv", ["stigmergy", "config"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ExitCode.USAGE == ended.value.code
+    assert "STIGMERGY_BROKERS: brokers is 'many'" in said
+    assert "Traceback" not in said
+
+
+def test_status_of_nothing_is_3() -> None:
+    """And says how to start."""
+    result = run("status")
+    assert ExitCode.NOT_RUNNING == result.exit_code
+    assert "stigmergy up" in result.output
+    assert not json.loads(run("status", "--json").output)["running"]
+
+
+def test_status_tells_why_the_last_start_failed(home: Home) -> None:
+    """The terminal that showed it may be gone."""
+    home.path.mkdir()
+    write_record(home.record, StackRecord(pid=1, bootstrap="", redis_url="", error="broker-1 did not start: no space"))
+    assert "broker-1 did not start: no space" in run("status").output
+
+
+def view(*answers: bool, ready: bool = True, pid: int = 7) -> View:
+    processes = tuple(
+        ProcessRecord(name=str(i), state=State.READY, address="", log="", ready=RedisProbe(url=""))
+        for i in range(len(answers))
+    )
+    record = StackRecord(pid=pid, bootstrap="", redis_url="", processes=processes, ready=ready)
+    return View(Holder(7, 0.0), record, tuple(Seen(*pair) for pair in zip(processes, answers, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("seen", "code"),
+    [
+        (View(None, None), ExitCode.NOT_RUNNING),
+        (View(Holder(7, 0.0), None), ExitCode.NOT_READY),
+        (view(True, True), ExitCode.OK),
+        (view(True, False), ExitCode.NOT_READY),
+        (view(True, ready=False), ExitCode.NOT_READY),
+        (view(True, pid=6), ExitCode.NOT_READY),
+    ],
+    ids=["nothing", "locked, no record yet", "all answer", "one is silent", "still starting", "record of a dead one"],
+)
+def test_status_is_0_only_when_all_is_ready(seen: View, code: ExitCode) -> None:
+    """Scripts wait for it."""
+    assert code is exit_code(seen)
+
+
+def test_down_without_a_stack_is_no_fault() -> None:
+    """What was asked for is already so."""
+    result = run("down")
+    assert ExitCode.OK == result.exit_code
+    assert "Nothing ran" in result.output
+
+
+@pytest.fixture
+def data(home: Home) -> Path:
+    """A home with something to lose."""
+    home.kafka.mkdir(parents=True)
+    (home.kafka / "records").write_text("precious")
+    settle(home.cluster, 1)
+    return home.kafka / "records"
+
+
+@pytest.mark.parametrize("typed", ["n\n", "", "\n"])
+def test_wipe_asks_and_keeps_the_data_without_a_yes(data: Path, typed: str) -> None:
+    """Also when nobody can answer."""
+    result = run("down", "--wipe", typed=typed)
+    assert ExitCode.FAILURE == result.exit_code
+    assert "Remove all topics" in result.output
+    assert data.exists()
+
+
+@pytest.mark.parametrize(("flags", "typed"), [(["--wipe"], "y\n"), (["--wipe", "--yes"], "")])
+def test_wipe_with_a_yes_removes_the_data(data: Path, home: Home, flags: list[str], typed: str) -> None:
+    """Typed or given."""
+    assert ExitCode.OK == run("down", *flags, typed=typed).exit_code
+    assert not home.path.exists()
+
+
+def test_down_keeps_the_data(data: Path) -> None:
+    """Until it is wiped."""
+    run("down")
+    assert data.exists()

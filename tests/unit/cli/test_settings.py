@@ -1,0 +1,81 @@
+"""Settings come from the file, the environment and flags; of these, a later one wins."""
+
+from pathlib import Path
+
+import pytest
+
+from services.settings import NAMES, SettingsError, as_environment, load_settings
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder, and no configuration of the person who runs the tests."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    return tmp_path
+
+
+def test_without_anything_all_are_defaults(folder: Path) -> None:
+    """A newcomer sets nothing."""
+    loaded = load_settings(environment={})
+    assert {"default"} == set(loaded.origins.values())
+    assert 1 == loaded.settings.brokers
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file(folder: Path) -> None:
+    """The nearer to the person, the stronger."""
+    (folder / "stigmergy.toml").write_text('brokers = 2\nlog_level = "error"\nhome = "from-file"\n')
+    environment = {"STIGMERGY_BROKERS": "3", "STIGMERGY_LOG_LEVEL": "debug"}
+    loaded = load_settings({"brokers": 5, "bootstrap": None}, environment)
+    found = (loaded.settings.brokers, loaded.settings.log_level, loaded.settings.home)
+    assert (5, "debug", folder / "from-file") == found
+    assert "flag --brokers" == loaded.origins["brokers"]
+    assert "environment STIGMERGY_LOG_LEVEL" == loaded.origins["log_level"]
+    assert f"file {folder / 'stigmergy.toml'}" == loaded.origins["home"]
+    assert "default" == loaded.origins["bootstrap"]
+
+
+def test_the_file_is_named_or_here_or_the_users(folder: Path) -> None:
+    """In this order; only one is read."""
+    (folder / "xdg" / "stigmergy").mkdir(parents=True)
+    (folder / "xdg" / "stigmergy" / "stigmergy.toml").write_text("brokers = 2")
+    assert 2 == load_settings(environment={}).settings.brokers
+    (folder / "stigmergy.toml").write_text("brokers = 3")
+    assert 3 == load_settings(environment={}).settings.brokers
+    (folder / "named.toml").write_text("brokers = 4")
+    assert 4 == load_settings(environment={"STIGMERGY_CONFIG": str(folder / "named.toml")}).settings.brokers
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("broker = 3", r"no setting 'broker'[\s\S]*did you mean brokers\?"),
+        ("colour = 3", r"no setting 'colour'[\s\S]*the settings are home, "),
+        ("brokers = ", r"stigmergy\.toml: Invalid value[\s\S]*must be TOML"),
+        ('brokers = "many"', r"brokers is 'many', expected a whole number"),
+        ("brokers = true", r"brokers is True, expected a whole number"),
+        ("brokers = 0", r"brokers is 0, expected a whole number"),
+        ("home = 3", r"home is 3, expected a path"),
+        ("bootstrap = 9092", r"bootstrap is 9092, expected a text"),
+        ('log_level = "loud"', r"log_level is 'loud'[\s\S]*one of debug, info"),
+    ],
+)
+def test_a_wrong_file_is_told_with_what_to_do(folder: Path, text: str, message: str) -> None:
+    """Never a traceback, never a silent default."""
+    (folder / "stigmergy.toml").write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        load_settings(environment={})
+
+
+def test_a_named_file_must_exist(folder: Path) -> None:
+    """Falling back to another file would hide a typing error."""
+    with pytest.raises(SettingsError, match=r"no-such.toml, which is not a file"):
+        load_settings(environment={"STIGMERGY_CONFIG": "no-such.toml"})
+
+
+def test_settings_travel_to_another_process(folder: Path) -> None:
+    """`up --detach` starts a second process, which must see what this one saw: flags, and what was left out."""
+    settings = load_settings({"brokers": 3, "home": "here", "bootstrap": "a:1"}, {}).settings
+    (folder / "stigmergy.toml").write_text('brokers = 7\nlog_level = "debug"\n')
+    assert settings == load_settings(environment=as_environment(settings)).settings
+    assert set(NAMES) == {name.removeprefix("STIGMERGY_").lower() for name in as_environment(settings)}
