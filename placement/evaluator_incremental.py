@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from placement.evaluator_edges import edge_costs_ms
 from placement.evaluator_paths import Latency, arrivals, end_to_end
+from placement.evaluator_total import ExactTotal
 from placement.model.flow import Flow
 from placement.model.placement import Placement, Tap
 from placement.model.problem import Network, Problem
@@ -70,6 +71,8 @@ class Ledger:
         self._dirty_hosts: set[int] = set()
         self._dirty_wires: set[int] = set()
         self._latency: dict[str, tuple[Latency, dict[int, Latency]]] = {}
+        self._changed: set[str] = set()
+        self._total = ExactTotal()
 
     @classmethod
     def of(cls, problem: Problem, placement: Placement) -> "Ledger":
@@ -156,9 +159,12 @@ class Ledger:
     def cost_ms(self) -> float:
         """Sum over flows of weight times mean latency."""
         self._settle()
-        return math.fsum(
-            self.running[name].flow.weight * self._priced(name)[0].mean_ms for name in sorted(self.running)
-        )
+        for name in sorted(self._changed):
+            self._total.drop(name)
+            if name in self.running:
+                self._total.set(name, self.running[name].flow.weight * self._priced(name)[0].mean_ms)
+        self._changed.clear()
+        return self._total.value
 
     @property
     def loads(self) -> Sequence[Load]:
@@ -257,6 +263,7 @@ class Ledger:
         while waiting:
             at = waiting.pop()
             self._latency.pop(at, None)
+            self._changed.add(at)
             waiting += sorted(tapper for tapper in self._tappers.get(at, ()) if tapper in self._latency)
 
     def _settle(self) -> None:

@@ -15,7 +15,7 @@ from placement.model.flow import Flow
 from placement.model.graph import FlowGraph
 from placement.model.problem import Network
 from placement.model.residents import crossings
-from placement.queueing import IDLE, UTILISATION_CAP, Load, load_of, wait_ms
+from placement.queueing import IDLE, UTILISATION_CAP, Load, wait_ms
 
 
 class HostPrice(NamedTuple):
@@ -53,12 +53,12 @@ def price_on_host(graph: FlowGraph, mask: int, capacity: float, load: Load, cap:
     """Price the tasks in `mask` (bits by task index) together on one host."""
     if capacity <= 0.0:
         return NO_ROOM
-    streams = graph.streams(mask)
-    after = load_of((stream for _, stream in streams), capacity, load)
+    demand = graph.demand(mask)
+    after = load.plus_scaled(demand.load, capacity)
     wait = wait_ms(after, cap)
-    if math.isinf(wait):
-        return NO_ROOM._replace(rho=after.rho)
-    own = sum(graph.edges[edge].path_share * (wait + stream.work / capacity) for edge, stream in streams)
+    if wait == math.inf:
+        return HostPrice(math.inf, math.inf, math.inf, after.rho)
+    own = demand.path_share * wait + demand.path_work / capacity
     impact = load.weight * (wait - wait_ms(load, cap)) if load.weight else 0.0
     return HostPrice(own, impact, wait, after.rho)
 

@@ -7,10 +7,10 @@ and its service is everything that it triggers there.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement.model.errors import ModelError, require
-from placement.queueing import Stream, scaled_ca2
+from placement.queueing import Load, Stream, load_of, scaled_ca2
 
 if TYPE_CHECKING:
     from placement.model.flow import Edge, Flow
@@ -42,8 +42,18 @@ class GraphEdge:
         return self.head_task < 0
 
 
+class Demand(NamedTuple):
+    """What a subset of a flow's tasks asks of the host that holds it, summed over its streams at capacity 1."""
+
+    load: Load
+    path_share: float
+    """Of the flow's paths, how many queue here: 1 if each path enters once."""
+    path_work: float
+    """Mean work of a path here: what service costs the flow's mean latency."""
+
+
 class FlowGraph:
-    """Immutable once built; `streams` remembers its answers."""
+    """Immutable once built; `streams` and `demand` remember their answers."""
 
     def __init__(self, flow: "Flow") -> None:
         self.flow = flow
@@ -57,12 +67,23 @@ class FlowGraph:
         self.paths_to: tuple[int, ...] = self._paths_to()
         self.full_mask = (1 << self.task_count) - 1
         self._streams: dict[int, tuple[tuple[int, Stream], ...]] = {}
+        self._demands: dict[int, Demand] = {}
 
     def streams(self, mask: int) -> tuple[tuple[int, Stream], ...]:
         """(edge index, stream) for each edge that enters a host which holds exactly these tasks of this flow."""
         known = self._streams.get(mask)
         if known is None:
             known = self._streams[mask] = self._compute_streams(mask)
+        return known
+
+    def demand(self, mask: int) -> Demand:
+        """The streams of `streams(mask)` as sums: all that a price needs, in constant time."""
+        known = self._demands.get(mask)
+        if known is None:
+            streams = self.streams(mask)
+            share = sum(self.edges[edge].path_share for edge, _ in streams)
+            work = sum(self.edges[edge].path_share * stream.work for edge, stream in streams)
+            known = self._demands[mask] = Demand(load_of((stream for _, stream in streams), 1.0), share, work)
         return known
 
     def tasks_in(self, mask: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from placement.model.flow import Flow
 from placement.model.graph import FlowGraph
 from placement.model.placement import Placement
 from placement.model.problem import Network, Problem
-from placement.queueing import Load, Stream, load_of, wire_stream
+from placement.queueing import Load, Stream, wire_stream
 
 Masks = dict[int, dict[str, int]]
 """Host index to flow name to the mask of that flow's tasks there."""
@@ -35,7 +35,7 @@ def resident_load(
         return base._replace(rho=math.inf)
     load = base
     for name in sorted(residents):
-        load = load_of((stream for _, stream in graph_of(name).streams(residents[name])), capacity, load)
+        load = load.plus_scaled(graph_of(name).demand(residents[name]).load, capacity)
     return load
 
 

@@ -57,6 +57,17 @@ class Load(NamedTuple):
             self.weight + other.weight,
         )
 
+    def plus_scaled(self, unit: "Load", capacity: float) -> "Load":
+        """This plus a load that was summed at capacity 1, on a server of that capacity."""
+        return Load(
+            self.rate_per_ms + unit.rate_per_ms,
+            self.rho + unit.rho / capacity,
+            self.square + unit.square / (capacity * capacity),
+            self.burst + unit.burst,
+            self.rate_squares + unit.rate_squares,
+            self.weight + unit.weight,
+        )
+
 
 IDLE = Load()
 

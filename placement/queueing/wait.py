@@ -24,13 +24,16 @@ def merge_weight(load: Load) -> float:
 
 def wait_ms(load: Load, cap: float = UTILISATION_CAP) -> float:
     """Eq 9: mean wait in the queue of a host; infinite where the host is too full."""
-    if load.rate_per_ms <= 0.0:
+    rate, rho, square, burst, rate_squares, _ = load
+    if rate <= 0.0:
         return 0.0
-    if load.rho >= cap:
+    if rho >= cap:
         return math.inf
-    service_ms = load.rho / load.rate_per_ms
-    bursty = merge_weight(load) * (load.burst - load.rate_per_ms) * service_ms * service_ms
-    return max(0.0, load.square + bursty) / (2.0 * (1.0 - load.rho))
+    free = 1.0 - rho
+    # merge_weight, written out: this is the innermost line of every scout.
+    keep = 1.0 / (1.0 + 4.0 * free * free * max(0.0, rate * rate / rate_squares - 1.0))
+    service_ms = rho / rate
+    return max(0.0, square + keep * (burst - rate) * service_ms * service_ms) / (2.0 * free)
 
 
 def link_wait_ms(load: Load, cap: float = UTILISATION_CAP) -> float:

@@ -53,7 +53,7 @@ def search(problem: Problem, *, social: bool, max_branches: int, gap: float) -> 
     start = Decisions.none(tables.host_count)
     first = bound(tables, forest, start)
     waiting: list[tuple[float, int, Decisions, Bound]] = [(first.cost, 0, start, first)]
-    branches = 1
+    branches, lowest_pruned = 1, math.inf
     while waiting and waiting[0][0] < best_cost * (1.0 - gap) and branches < max_branches:
         _, _, decisions, here = heapq.heappop(waiting)
         cost = _true_cost(problem, tables, here.hosts)
@@ -64,9 +64,11 @@ def search(problem: Problem, *, social: bool, max_branches: int, gap: float) -> 
             branches += 1
             if below.cost < best_cost * (1.0 - gap):
                 heapq.heappush(waiting, (below.cost, branches, child, below))
+            else:
+                lowest_pruned = min(lowest_pruned, below.cost)
     if math.isinf(best_cost):
         raise NoFeasibleHost(_explain(problem, branches, stopped=bool(waiting) and math.isfinite(waiting[0][0])))
-    proven_to = min(waiting[0][0], best_cost) if waiting else best_cost
+    proven_to = min(best_cost, lowest_pruned, waiting[0][0] if waiting else math.inf)
     return Found(name_hosts(problem, tables, best_hosts), best_cost, proven_to, branches)
 
 

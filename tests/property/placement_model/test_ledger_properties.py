@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from placement.evaluator import evaluate
 from placement.evaluator_incremental import Ledger
 from placement.evaluator_pricing import price_flow
+from placement.evaluator_total import ExactTotal
 from placement.model import Flow, Host, Link, Placement, Problem, RoutedNetwork, Tap, violations
 
 MakeProblem = Callable[[int], tuple[Problem, random.Random]]
@@ -102,6 +103,20 @@ def test_a_newcomers_price_is_what_the_evaluator_finds_afterwards(make_problem: 
     assert others + grown == pytest.approx(price.impact_ms, abs=1e-6)
     without = Ledger.of(Problem(problem.network, tuple(rest), background=problem.background), ledger.placement())
     assert list(without.loads) == ledger.loads_without(newcomer.name)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(-1e15, 1e15) | st.just(math.inf)), max_size=30))
+def test_a_total_that_forgets_is_the_rounded_sum_of_what_is_left(changes: list[tuple[str, float]]) -> None:
+    """A sum that kept traces of terms long gone would make equal placements differ in price."""
+    total, left = ExactTotal(), dict[str, float]()
+    for name, term in changes:
+        if left.get(name) == term:
+            total.drop(name)
+            del left[name]
+        else:
+            total.set(name, term)
+            left[name] = term
+        assert math.fsum(left.values()) == total.value
 
 
 def test_a_move_costs_the_same_work_however_many_flows_it_does_not_touch(make_flow: Callable[..., Flow]) -> None:
