@@ -110,6 +110,8 @@ class Leader:
         self._round = 0
         self._measured: Measured | None = None
         self._unmeasured_rounds = 0
+        self._dead: set[str] = set()
+        """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
         self._enforcing: _Enforcing | None = None
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Random], list[LeaderEffect]]] = {
@@ -159,6 +161,7 @@ class Leader:
     def _on_host_lost(self, event: HostLost, rng: Random) -> list[LeaderEffect]:
         """Whatever the leader was doing, what it found may include the dead host: start again if it matters."""
         if event.host in self.running.values():
+            self._dead.add(event.host)
             self._attempts = 0
             return [*self._abandon_enforcement(), *self._begin(Reason.LOST, rng)]
         enforcing = self._enforcing
@@ -180,7 +183,7 @@ class Leader:
     def _on_timer(self, event: TimerFired, rng: Random) -> list[LeaderEffect]:
         if event.name == "rest" and self.phase is Phase.RESTING:
             self._attempts = 0
-            return self._begin(Reason.FIRST if self.plan is None else Reason.WATCH, rng)
+            return self._begin(self._why_look(), rng)
         if event.name != "patience" or self._attempt is None:
             return []
         if self.phase is Phase.ENFORCING:
@@ -233,6 +236,11 @@ class Leader:
         watching = self._attempt is not None and self._attempt.reason is Reason.WATCH
         return self.params.watching if watching else self.params.placing
 
+    def _why_look(self) -> Reason:
+        if self.plan is None:
+            return Reason.FIRST
+        return Reason.LOST if self._dead else Reason.WATCH
+
     def _begin(self, reason: Reason, rng: Random) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
@@ -260,7 +268,8 @@ class Leader:
         attempt = self._attempt
         assert attempt is not None
         self.phase = Phase.SCOUTING
-        order = attempt.order(self.flow, self._chains[attempt.chain], self.running)
+        alive = {task: host for task, host in self.running.items() if host not in self._dead}
+        order = attempt.order(self.flow, self._chains[attempt.chain], alive)
         count = self._release.scouts * 2 ** min(attempt.releases - 1, 3)
         # Every second scout walks by way of an end beside the chain: the best place may lie towards it.
         beside = sorted({anchor.host for anchors in order.anchors for anchor in anchors} - {order.start, order.end, ""})
@@ -349,6 +358,7 @@ class Leader:
         assert attempt is not None
         before = self.running
         self.plan, self._enforcing = enforcing.plan, None
+        self._dead.clear()
         kept = set(self.running.values())
         self._damping.left(
             {task: host for task, host in before.items() if self.running[task] != host}, now_ms=self._now_ms

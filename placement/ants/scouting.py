@@ -155,7 +155,7 @@ def _outward(
         way = finish(ant.ways, order, ant.trail, cell.distances)
         if way is not None:
             done = replace(ant, stage=Stage.HOME, way=way, ways=())
-            # Ants 3.7: the scout retraces its steps and may shift tasks on the way. One that does not goes straight home.
+            # Ants 3.7: the scout retraces its steps and may shift tasks on the way. Else it goes straight home.
             return _homeward(done, cell) if params.shift else _report(done, cell)
         return _fail(ant, cell, params)
     onward = walk_on(

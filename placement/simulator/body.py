@@ -282,6 +282,8 @@ class Body:
 
     def lose_host(self, host: str) -> None:
         """A host dies with everything on it: its tasks, its cell, the leaders that live there."""
+        if host in self._down_hosts:
+            return
         self._down_hosts.add(host)
         self._rewire()
         for flow, leader in sorted(self.leaders.items()):
@@ -293,6 +295,8 @@ class Body:
 
     def return_host(self, host: str) -> None:
         """A host comes back, empty."""
+        if host not in self._down_hosts:
+            return
         self._down_hosts.discard(host)
         self._rewire()
         self.cells[host] = self._new_cell(host)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from random import Random
 
 from placement.ants.params import IMPROVED, AntParams
-from placement.leader import Leader
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, RoutedNetwork
 from placement.simulator.body import Body, Observer
 from placement.simulator.invariants import BrokenInvariantError, host_faults, rest_faults, system_faults
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
+
+_SMALL = TransitStubParams(transit_domains=1, transit_hosts=3, stubs=2, stub_hosts=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Scenario:
     rest_ms: float = 90_000.0
     """Quiet time at the end, in which everything must come to rest."""
     load: float = 0.3
-    network: TransitStubParams = TransitStubParams(transit_domains=1, transit_hosts=3, stubs=2, stub_hosts=4)
+    network: TransitStubParams = _SMALL
 
     def __post_init__(self) -> None:
         if min(self.flows, self.host_faults, self.link_faults, self.withdrawals, self.user_requests) < 0:
@@ -125,12 +126,8 @@ def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Routed
 
 
 def _unplaced(body: Body) -> list[str]:
-    """Flows without a plan at rest although room was found for each in turn before."""
-    return [f"{name} is not placed" for name, leader in sorted(body.leaders.items()) if _stuck(leader)]
-
-
-def _stuck(leader: Leader) -> bool:
-    return leader.plan is None
+    """Flows that do not run at rest, although all hosts are back and there is room for every one."""
+    return [f"{name} does not run" for name in sorted(body.leaders) if name not in body.truth.running]
 
 
 def _demand(scenario: Scenario, body: Body, faults: list[str]) -> None:

@@ -25,43 +25,63 @@ def describe(now_ms: float, where: str, what: Any) -> Line:
 
 
 def _details(what: Any) -> Line:
-    found: Line = {}
-    match what:
-        case RoutingAnt():
-            found = {"to": what.destination, "hops": what.trail.hops, "age": what.trail.age_ms, "home": what.homeward}
-        case ScoutingAnt():
-            found = {"to": what.destination, "flow": what.order.flow.name, "stage": what.stage.value}
-            found["hops"] = what.trail.hops
-        case ScoutReport():
-            found = {"flow": what.flow, "cost": what.cost_ms, "score": what.score_ms, "hosts": list(what.hosts)}
-        case EnforcementAnt():
-            found = {"flow": what.flow.name, "epoch": what.epoch, "phase": what.phase.value, "why": what.why}
-        case Scent():
-            found = {"to": what.destination, "epoch": what.epoch, "distance": what.distance_ms}
-        case Digest():
-            found = {"of": what.view.host, "rho": what.view.load.rho, "serial": what.serial}
-        case Letter():
-            found = {"flow": what.flow, "news": _details(what.news)}
-        case MeasuringAnt():
-            found = {"flow": what.flow.name, "cost": what.cost_ms}
-        case Measured():
-            found = {"cost": what.cost_ms, "own": what.own_ms}
-        case Activation() | Release() | Cancellation():
-            found = {"flow": what.flow, "epoch": what.epoch}
-        case Enforced():
-            found = {"epoch": what.epoch, "committed": what.committed, "why": what.why}
-        case Published():
-            spots = [list(spot) for spot in what.plan.placement.spots]
-            found = {"flow": what.plan.flow, "epoch": what.plan.epoch, "hash": what.plan.hash, "spots": spots}
-            found |= {"cost": what.cost_ms, "why": what.reason}
-        case GaveUp():
-            found = {"flow": what.flow, "why": what.why}
-        case Stayed():
-            now = what.now_cost_ms if math.isfinite(what.now_cost_ms) else None
-            found = {"flow": what.flow, "now": now, "best": what.best_cost_ms, "why": what.why}
-        case _:
-            pass
-    return found
+    tell = _TELL.get(type(what))
+    return tell(what) if tell is not None else {}
+
+
+def _published(what: Published) -> Line:
+    spots = [list(spot) for spot in what.plan.placement.spots]
+    plan: Line = {"flow": what.plan.flow, "epoch": what.plan.epoch, "hash": what.plan.hash, "spots": spots}
+    return plan | {"cost": what.cost_ms, "why": what.reason}
+
+
+def _stayed(what: Stayed) -> Line:
+    now = what.now_cost_ms if math.isfinite(what.now_cost_ms) else None
+    return {"flow": what.flow, "now": now, "best": what.best_cost_ms, "why": what.why}
+
+
+def _epoch(what: Activation | Release | Cancellation) -> Line:
+    return {"flow": what.flow, "epoch": what.epoch}
+
+
+_TELL: dict[type, Callable[[Any], Line]] = {
+    RoutingAnt: lambda ant: {
+        "to": ant.destination,
+        "hops": ant.trail.hops,
+        "age": ant.trail.age_ms,
+        "home": ant.homeward,
+    },
+    ScoutingAnt: lambda ant: {
+        "to": ant.destination,
+        "flow": ant.order.flow.name,
+        "stage": ant.stage.value,
+        "hops": ant.trail.hops,
+    },
+    ScoutReport: lambda report: {
+        "flow": report.flow,
+        "cost": report.cost_ms,
+        "score": report.score_ms,
+        "hosts": list(report.hosts),
+    },
+    EnforcementAnt: lambda ant: {
+        "flow": ant.flow.name,
+        "epoch": ant.epoch,
+        "phase": ant.phase.value,
+        "why": ant.why,
+    },
+    Scent: lambda scent: {"to": scent.destination, "epoch": scent.epoch, "distance": scent.distance_ms},
+    Digest: lambda digest: {"of": digest.view.host, "rho": digest.view.load.rho, "serial": digest.serial},
+    Letter: lambda letter: {"flow": letter.flow, "news": _details(letter.news)},
+    MeasuringAnt: lambda ant: {"flow": ant.flow.name, "cost": ant.cost_ms},
+    Measured: lambda news: {"cost": news.cost_ms, "own": news.own_ms},
+    Activation: _epoch,
+    Release: _epoch,
+    Cancellation: _epoch,
+    Enforced: lambda news: {"epoch": news.epoch, "committed": news.committed, "why": news.why},
+    Published: _published,
+    GaveUp: lambda news: {"flow": news.flow, "why": news.why},
+    Stayed: _stayed,
+}
 
 
 class TraceHash:
