@@ -21,7 +21,7 @@ _RECORDS = [
 
 
 def calibrate() -> float:
-    """The capacity of this host, relative to the reference: the best of several short trials, the least disturbed one."""
+    """The capacity of this host, relative to the reference: by the best, least disturbed of several short trials."""
     return float(f"{max(_rounds_per_s() for _ in range(SLICES)) / REFERENCE_ROUNDS_PER_S:.3g}")
 
 

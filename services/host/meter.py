@@ -47,7 +47,7 @@ class Meter:
         self._names = (flow, segment, partition)
         self._operators: dict[str, _Operator] = {}
         self._mark_s = time.perf_counter()
-        self._arrived_s: float | None = None
+        self._arrived_s: dict[str, float] = {}
         self._wait_us = _Sums()
         self._bytes_in = 0
         self.late = 0
@@ -74,11 +74,12 @@ class Meter:
             if came_in:
                 operator.service_us.add((now_s - self._mark_s) * 1e6 / came_in, came_in)
                 operator.batch.add(went_out / came_in, came_in)
-                if self._arrived_s is not None:
-                    operator.gaps_us.add((now_s - self._arrived_s) * 1e6 / came_in, came_in)
+                if name in self._arrived_s:
+                    operator.gaps_us.add((now_s - self._arrived_s[name]) * 1e6 / came_in, came_in)
+                self._arrived_s[name] = now_s
         self._mark_s = now_s
 
-    def report(self, host: str, second: int, *, lag: int, state_bytes: int) -> list[OperatorMetrics]:
+    def report(self, host: str, second: int, *, lag: int, state_bytes: int, bytes_out: int) -> list[OperatorMetrics]:
         """The sums of all operators that had something to do, which start again from zero."""
         flow, segment, partition = self._names
         rows = [
@@ -97,7 +98,7 @@ class Meter:
                 outputs=sums.outputs,
                 lag=lag,
                 bytes_in=self._bytes_in,
-                bytes_out=0,
+                bytes_out=bytes_out,
                 state_bytes=state_bytes,
                 late=self.late,
                 dropped=0,

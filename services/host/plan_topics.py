@@ -1,4 +1,4 @@
-"""The topics of Stigmergy's own that a segment needs before it can run: edges, changelogs, dead letters, late records."""
+"""The topics of Stigmergy's own that a segment needs before it can run: edges, state, dead letters, late records."""
 
 from collections.abc import Collection
 
@@ -11,18 +11,13 @@ def declarations(plan: SegmentPlan, changelogs: Collection[str]) -> list[Declara
     """All of them, declared as the catalogue says, with the partitions that the plan gives them."""
     edges = {each.topic: each.partitions for each in plan.inputs if each.source is None}
     edges |= {each.topic: each.partitions for each in plan.outputs if each.sink is None}
+    state = [(catalogue.CHANGELOG, topic) for topic in changelogs]
+    if state:
+        state.append((catalogue.SNAPSHOTS, plan.snapshots))
     return [
         *catalogue.of_flow(plan.flow),
         *(catalogue.EDGE.declare(partitions=count, **_parts(names.EDGE, topic)) for topic, count in edges.items()),
-        *(
-            catalogue.CHANGELOG.declare(partitions=plan.partitions, **_parts(names.CHANGELOG, topic))
-            for topic in changelogs
-        ),
-        *(
-            [catalogue.SNAPSHOTS.declare(partitions=plan.partitions, **_parts(names.SNAPSHOTS, plan.snapshots))]
-            if changelogs
-            else []
-        ),
+        *(topic.declare(partitions=plan.partitions, **_parts(topic.name, name)) for topic, name in state),
     ]
 
 

@@ -7,13 +7,13 @@ assigned again. Taking or giving up a partition touches the others only in that 
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+from aiokafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError
 
 from services.host.fetch import BlockConsumer
 from services.host.segment_app import SegmentApp
@@ -24,8 +24,10 @@ from topics.messages import SegmentState
 log = structlog.get_logger(__name__)
 
 RESTART_PAUSE_S_MIN, RESTART_PAUSE_S_MAX = 0.1, 5.0
+OUTAGE_PAUSE_S_MAX = 1.0
 FAILURES_MAX = 8
 """So many failures in a row, without a commit between them, park a task."""
+OUTAGES_COUNTED_MAX = 10
 TICK_S = 1.0
 FETCH_WAIT_MS = 500
 STOP_TIMEOUT_S = 20.0
@@ -40,21 +42,37 @@ class Seat:
     state: SegmentState = "recovering"
     reason: str | None = None
     failures: int = 0
+    outages: int = 0
     task: Task | None = field(default=None, repr=False)
     running: asyncio.Task[None] | None = field(default=None, repr=False)
 
 
 OnState = Callable[["Segment", Seat], None]
+StillOurs = Callable[[int, int], Awaitable[bool]]
+"""Whether a partition is still this host's with this epoch, by the newest registry: asked before it is fenced."""
+
+
+async def _always(_partition: int, _epoch: int) -> bool:
+    return True
 
 
 class Segment:
     """`begin`, then `own` and `release` partitions, then `stop`."""
 
-    def __init__(self, plan: SegmentPlan, context: TaskContext, *, data_folder: Path, on_state: OnState) -> None:
+    def __init__(
+        self,
+        plan: SegmentPlan,
+        context: TaskContext,
+        *,
+        data_folder: Path,
+        on_state: OnState,
+        still_ours: StillOurs = _always,
+    ) -> None:
         self.plan = plan
         self.seats: dict[int, Seat] = {}
         self._context = context
         self._on_state = on_state
+        self._still_ours = still_ours
         self._app = SegmentApp(plan.segment.id, lambda block: block.task.take(block), data_folder=data_folder)
         self._consumer = BlockConsumer(
             bootstrap_servers=context.bootstrap,
@@ -119,6 +137,8 @@ class Segment:
             self._set(seat, "recovering")
             task = Task(self.plan, seat.partition, seat.epoch, self._context, on_room=self._room.set)
             try:
+                if not await self._still_ours(seat.partition, seat.epoch):
+                    return  # fencing would disturb the new owner; the registry's change is on its way to us
                 await task.fence()
                 restored = await task.recover(await self._committed(task))
                 seat.task = task
@@ -130,7 +150,7 @@ class Segment:
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is: nothing is skipped, it is done again or parked
-                seat.failures = 1 if task.commits else seat.failures + 1
+                self._count(seat, error, has_committed=task.commits > 0)
                 seat.reason = f"{type(error).__name__}: {error}"
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
@@ -142,7 +162,18 @@ class Segment:
             if seat.failures >= FAILURES_MAX:
                 self._set(seat, "parked")
                 return
-            await asyncio.sleep(min(RESTART_PAUSE_S_MAX, RESTART_PAUSE_S_MIN * 2 ** (seat.failures - 1)))
+            pause_s = RESTART_PAUSE_S_MIN * 2 ** (seat.failures + seat.outages - 1)
+            await asyncio.sleep(min(OUTAGE_PAUSE_S_MAX if seat.outages else RESTART_PAUSE_S_MAX, pause_s))
+
+    @staticmethod
+    def _count(seat: Seat, error: Exception, *, has_committed: bool) -> None:
+        """An outage of the cluster passes by itself, so it never parks a task; what the task can't do does."""
+        if has_committed:
+            seat.failures = seat.outages = 0
+        if is_passing(error):
+            seat.outages = min(OUTAGES_COUNTED_MAX, seat.outages + 1)
+        else:
+            seat.failures, seat.outages = seat.failures + 1, 0
 
     async def _committed(self, task: Task) -> dict[TopicPartition, tuple[int, str]]:
         """The committed offsets with their metadata, read after the former owner was fenced; else the beginning."""
@@ -153,19 +184,36 @@ class Segment:
         beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
         return committed | {at: (offset, "") for at, offset in beginnings.items()}
 
+    def lag(self, partition: int) -> int:
+        """Records fetched or waiting on the broker that are not yet processed, as far as the last fetch told."""
+        task = self.tasks().get(partition)
+        return sum(self._lag(at, offset) for at, offset in task.unprocessed.items()) if task is not None else 0
+
+    def _lag(self, at: TopicPartition, offset: int | None) -> int:
+        assignment = self._consumer._subscription.subscription.assignment
+        if at not in assignment.tps:
+            return 0
+        fetching = assignment.state_value(at)
+        if fetching.highwater is None:
+            return 0
+        # What lies between the last record and the position are a transaction's markers, which nobody has to process.
+        done = fetching._position if offset is None else offset
+        return max(0, fetching.highwater - done) if done is not None else 0
+
     def _set(self, seat: Seat, state: SegmentState) -> None:
         seat.state = state
         if state == "running":
             seat.reason = None
         self._on_state(self, seat)
 
-    def _tasks(self) -> dict[int, Task]:
+    def tasks(self) -> dict[int, Task]:
+        """The tasks that run, by partition."""
         return {partition: seat.task for partition, seat in sorted(self.seats.items()) if seat.task is not None}
 
     def _assign(self) -> None:
         """Fetch for just the partitions that have a task, each from where its task stands."""
         self._assignments += 1
-        positions = {at: offset for task in self._tasks().values() for at, offset in task.positions.items()}
+        positions = {at: offset for task in self.tasks().values() for at, offset in task.positions.items()}
         self._consumer.assign(list(positions))
         for at, offset in positions.items():
             self._consumer.seek(at, offset)
@@ -174,7 +222,7 @@ class Segment:
     async def _feed(self) -> None:
         """Fetch blocks for the tasks that have room, and put them into the app."""
         while True:
-            tasks = self._tasks()
+            tasks = self.tasks()
             ready = [at for task in tasks.values() if task.has_room for at in task.positions]
             if not ready:
                 self._room.clear()
@@ -183,7 +231,7 @@ class Segment:
             assignments = self._assignments
             try:
                 fetched = await self._consumer.getmany(*ready, timeout_ms=FETCH_WAIT_MS)
-            except KafkaError as error:
+            except Exception as error:  # noqa: BLE001 - the feed must outlive whatever a fetch brings
                 await self._fetch_failed(error)
                 continue
             if assignments != self._assignments:  # these records may belong to a task that is no more: fetch them again
@@ -193,12 +241,12 @@ class Segment:
             for block in blocks:
                 await self._app.put(block)
 
-    async def _fetch_failed(self, error: KafkaError) -> None:
+    async def _fetch_failed(self, error: Exception) -> None:
         """Broker trouble passes. That records are gone before they were read does not: it must be seen by a person."""
         log.warning("fetch failed", segment=self.plan.segment.id, error=repr(error))
         if isinstance(error, OffsetOutOfRangeError) and error.args:
             gone = {at.partition for at in error.args[0]}
-            for partition, task in self._tasks().items():
+            for partition, task in self.tasks().items():
                 if partition in gone:
                     task.fail(error)
         with contextlib.suppress(TimeoutError):
@@ -209,5 +257,14 @@ class Segment:
     async def _ticks(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            for task in self._tasks().values():
+            for task in self.tasks().values():
                 task.tick()
+
+
+def is_passing(error: BaseException | None) -> bool:
+    """Whether a failure is the cluster's and will pass, as while brokers restart."""
+    while error is not None:
+        if isinstance(error, KafkaError) and (error.retriable or isinstance(error, KafkaConnectionError)):
+            return True
+        error = error.__cause__
+    return False

@@ -32,7 +32,7 @@ from services.operators.batch import Batch
 from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
 from services.operators.wiring import segment_program
-from topics.messages.base import Origin
+from topics.messages import OperatorMetrics, Origin
 
 BLOCKS_UNDER_WAY_MAX = 3
 """Blocks that were fetched and not yet processed; with that many its segment fetches no more for a task."""
@@ -110,6 +110,7 @@ class Task:
         self._writer = Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._queue: asyncio.Queue[FetchedBlock | _Order | Exception] = asyncio.Queue()
         self._under_way = 0
+        self._entry_bytes = 0.0
         self._is_dirty = False
         self._commit_at_s = 0.0
         self._origin = Origin(plan.inputs[0].topic, partition, 0)
@@ -118,6 +119,12 @@ class Task:
     def positions(self) -> dict[TopicPartition, int]:
         """Where the next fetch of each input begins."""
         return {each.at: each.fetch_offset for each in self._inputs.by_name.values()}
+
+    @property
+    def unprocessed(self) -> dict[TopicPartition, int | None]:
+        """The first offset of each input that is not yet processed; None: all that was fetched is."""
+        idle = self._under_way == 0
+        return {each.at: None if idle else each.next_offset for each in self._inputs.by_name.values()}
 
     @property
     def has_room(self) -> bool:
@@ -192,6 +199,16 @@ class Task:
                 return await self._queue.get()
         except TimeoutError:
             return _Order.COMMIT
+
+    def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
+        """What was measured since the last report."""
+        written, self._writer.bytes_written = self._writer.bytes_written, 0
+        return self.meter.report(host, second, lag=lag, state_bytes=self._state_bytes, bytes_out=written)
+
+    @property
+    def _state_bytes(self) -> int:
+        """About how much it remembers: as many entries as there are, each as long as those that changed last."""
+        return round(sum(len(table.data) for table in self._program.tables.values()) * self._entry_bytes)
 
     def fail(self, error: Exception) -> None:
         """Let `run` raise this error: the task can't go on."""
@@ -311,6 +328,7 @@ class Task:
             await self._write_blocks(edge, edge.news(self._origin), now_ms)
         for operator, keys, values in drained(self._program):
             self._snapshots.changed(len(keys))
+            self._entry_bytes = len(keys[0]) + len(values[0] or b"")
             await self._writer.write(self._changelogs[operator], self.partition, keys, values, [now_ms] * len(keys))
         if self._snapshots.is_due:
             self._snapshots.begin(self._changelog_offsets.copy(), now_ms=now_ms)

@@ -154,7 +154,10 @@ class Tenant:
 
 def _is_same(one: SegmentPlan, other: SegmentPlan) -> bool:
     """Whether a running segment can stay: its id says what it computes, the rest is where it reads and writes."""
-    return (
-        (one.partitions, one.inputs, one.outputs, one.commit_interval_s, one.graph.spec.delivery)
-        == (other.partitions, other.inputs, other.outputs, other.commit_interval_s, other.graph.spec.delivery)
+    return (one.partitions, one.inputs, one.outputs, one.commit_interval_s, one.graph.spec.delivery) == (
+        other.partitions,
+        other.inputs,
+        other.outputs,
+        other.commit_interval_s,
+        other.graph.spec.delivery,
     )

@@ -53,6 +53,7 @@ class Writer:
         )
         self._sent: list[tuple[str, asyncio.Future[Any]]] = []
         self._open = False
+        self.bytes_written = 0
 
     async def start(self) -> None:
         """Fence the former owner. When this returns, no write of an earlier writer can succeed any more."""
@@ -76,6 +77,7 @@ class Writer:
                 await self._producer.begin_transaction()
                 self._open = True
             for batch in self._batches(keys, values, times_ms):
+                self.bytes_written += batch._builder.size()
                 self._sent.append((topic, await self._producer.send_batch(batch, topic, partition=partition)))
         except (KafkaError, AssertionError) as error:  # a fenced aiokafka producer fails its own assertions
             raise WriteError(f"{self.transactional_id}: writing to {topic}/{partition}: {error!r}") from error

@@ -1,0 +1,5 @@
+"""`python -m services.host`."""
+
+from services.host.main import main
+
+main()

@@ -1,0 +1,52 @@
+"""What Prometheus reads: the host's state and totals, in its text format."""
+
+from collections.abc import Iterable, Mapping
+
+from services.host.reports import Reports
+
+Labels = Mapping[str, str | int]
+
+
+def exposition(reports: Reports, *, garbage: int) -> str:
+    """All metrics of a host as text."""
+    lines: list[str] = []
+    lines += _metric("host_registry_garbage_total", "counter", "Registry messages ignored", [({}, garbage)])
+    if reports.host_row is not None:
+        row = reports.host_row
+        lines += _metric("host_cpu_cores", "gauge", "Cores in use", [({}, row.cpu)])
+        lines += _metric("host_memory_bytes", "gauge", "Resident memory", [({}, row.memory_bytes)])
+        lines += _metric("host_loop_delay_ms_max", "gauge", "Longest delay of the loop", [({}, row.loop_delay_ms_max)])
+    slots = sorted(reports.standings.items())
+    lines += _metric(
+        "segment_lag",
+        "gauge",
+        "Input records not yet processed",
+        [({"segment": slot[0], "partition": slot[1]}, reports.lag(slot)) for slot, _ in slots],
+    )
+    lines += _metric(
+        "segment_state",
+        "gauge",
+        "1 for the state that a segment's partition is in",
+        [({"segment": slot[0], "partition": slot[1], "state": each.state}, 1) for slot, each in slots],
+    )
+    for name, what in (("arrivals", "Records in"), ("outputs", "Records out"), ("dead_letters", "Dead letters")):
+        totals: list[tuple[Labels, float]] = [
+            ({"flow": flow, "operator": operator, "partition": partition}, counts[name])
+            for (flow, operator, partition), counts in sorted(reports.totals.items())
+        ]
+        lines += _metric(f"operator_{name}_total", "counter", what, totals)
+    return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, kind: str, what: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
+    rows = [f"stigmergy_{name}{_labels(labels)} {value}" for labels, value in samples]
+    return [f"# HELP stigmergy_{name} {what}.", f"# TYPE stigmergy_{name} {kind}", *rows] if rows else []
+
+
+def _labels(labels: Labels) -> str:
+    quoted = (f'{name}="{_escaped(str(value))}"' for name, value in labels.items())
+    return "{" + ",".join(quoted) + "}" if labels else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,197 @@
+"""A host as a whole: it registers, follows the registry, keeps a tenant for each segment that it is given, and reports.
+
+Nothing here is kept on disk: a host that starts again reads the same registry and takes up the same assignments.
+"""
+
+import asyncio
+import contextlib
+import socket
+import tempfile
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from services.host.broker import Broker
+from services.host.health import HealthServer
+from services.host.publisher import Publisher
+from services.host.reports import Identity, Reports
+from services.host.task import TaskContext, wall_clock_ms
+from services.host.tenant import House, Tenant
+from services.host.wanted import Wanted, wanted_of
+from services.registry.follow import RegistryFollower
+from services.registry.view import RegistryView
+from topics import catalogue
+from topics.admin import ClusterError
+from topics.messages import HostRegistration, Message
+
+log = structlog.get_logger(__name__)
+
+STOP_TIMEOUT_S = 25.0
+CONNECT_PAUSE_S = 1.0
+
+
+class ReplacedError(Exception):
+    """Another process has registered under this host's name; the newer one stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostParams:
+    """Who the host is. `port`: of health and metrics on the loopback interface, None for neither."""
+
+    name: str
+    region: str
+    capacity: float
+    bootstrap: str
+    allow: tuple[str, ...] = ()
+    port: int | None = None
+    software: str | None = None
+
+    def __post_init__(self) -> None:
+        assert self.capacity > 0, self
+
+
+class Host:
+    """`run` does everything, until `stop` is called (then it drains and returns) or a newer process takes the name."""
+
+    def __init__(self, params: HostParams) -> None:
+        self.params = params
+        self.boot_id = uuid.uuid4().hex
+        self.view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
+        self._context = TaskContext(params.bootstrap, params.allow)
+        self._broker = Broker(params.bootstrap)
+        self._publisher = Publisher(params.bootstrap, f"stig.host.{params.name}")
+        identity = Identity(params.name, self.boot_id, params.capacity)
+        self.reports = Reports(identity, self._publisher, now_ms=self._context.now_ms)
+        self._follower = RegistryFollower(
+            params.bootstrap,
+            self.view,
+            [catalogue.FLOWS, catalogue.HOSTS, catalogue.PLACEMENTS],
+            client_id=f"stig.host.{params.name}.registry",
+            on_message=self._heard,
+        )
+        self._tenants: dict[str, tuple[Tenant, asyncio.Task[None]]] = {}
+        self._stop = asyncio.Event()
+        self._is_registered = False
+        self._replaced_by: str | None = None
+
+    def stop(self) -> None:
+        """Ask `run` to drain and return."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """From the first connection to the last commit. Raises ReplacedError."""
+        with tempfile.TemporaryDirectory(prefix="stig-host-", ignore_cleanup_errors=True) as folder:
+            house = House(self._context, self._broker, self.reports, self._still_ours, Path(folder))
+            async with contextlib.AsyncExitStack() as stack:
+                if not await self._connect(stack):
+                    return
+                background = [
+                    asyncio.create_task(self._follower.run(lambda: self._arrange(house))),
+                    asyncio.create_task(self.reports.run()),
+                ]
+                stack.push_async_callback(_cancelled, background)
+                await self._register()
+                if self.params.port is not None:
+                    await stack.enter_async_context(HealthServer(self.params.port, self.reports, self.view))
+                self._arrange(house)
+                log.info("host is ready", host=self.params.name, region=self.params.region, boot_id=self.boot_id)
+                await self._until_stopped(background)
+                await self._drain()
+                await self.reports.last_words()
+        if self._replaced_by is not None:
+            raise ReplacedError(
+                f"another process is now host {self.params.name} (boot {self._replaced_by}); this one has stopped"
+            )
+
+    async def _connect(self, stack: contextlib.AsyncExitStack) -> bool:
+        """Wait for the cluster and make the shared topics; False if the host was asked to stop meanwhile."""
+        while not self._stop.is_set():
+            try:
+                for difference in await self._broker.ensure(catalogue.shared()):
+                    log.warning("a topic is not as it should be", difference=str(difference))
+                await self._publisher.start()
+                stack.push_async_callback(self._publisher.stop)
+                await self._follower.start()
+                stack.push_async_callback(self._follower.stop)
+                return True
+            except (ClusterError, KafkaError) as error:
+                log.warning("waiting for the cluster", bootstrap=self.params.bootstrap, error=str(error))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), CONNECT_PAUSE_S)
+        return False
+
+    async def _register(self) -> None:
+        registration = HostRegistration(
+            host=self.params.name,
+            region=self.params.region,
+            capacity=self.params.capacity,
+            address=f"127.0.0.1:{self.params.port}" if self.params.port is not None else socket.gethostname(),
+            boot_id=self.boot_id,
+            started_ms=wall_clock_ms(),
+            software=self.params.software,
+        )
+        while not self._stop.is_set():
+            if await self._publisher.send(catalogue.HOSTS, [registration], now_ms=wall_clock_ms()) is not None:
+                return
+            await asyncio.sleep(CONNECT_PAUSE_S)
+
+    def _heard(self, message: Message) -> None:
+        """Of two processes with one name the one that registered later stays, by the order of the topic."""
+        if isinstance(message, HostRegistration) and message.host == self.params.name:
+            if message.boot_id == self.boot_id:
+                self._is_registered = True
+            elif self._is_registered:
+                self._replaced_by = message.boot_id
+                self._stop.set()
+
+    def _arrange(self, house: House) -> None:
+        """Tell every tenant what is wanted of it now, and take in new ones."""
+        if self._stop.is_set():
+            return
+        wanted = wanted_of(self.params.name, self.view)
+        for segment_id in [*self._tenants, *wanted]:
+            running = self._tenants.get(segment_id)
+            if running is not None and not running[1].done():
+                running[0].want(wanted.get(segment_id, Wanted()))
+            elif segment_id in wanted:
+                tenant = Tenant(segment_id, house)
+                tenant.want(wanted[segment_id])
+                self._tenants[segment_id] = (tenant, asyncio.create_task(tenant.run()))
+            else:
+                del self._tenants[segment_id]
+
+    async def _still_ours(self, segment_id: str, partition: int, epoch: int) -> bool:
+        await self._follower.fresh()
+        placement = self.view.placements.get((segment_id, partition))
+        return placement is not None and (placement.host, placement.epoch) == (self.params.name, epoch)
+
+    async def _until_stopped(self, background: Sequence[asyncio.Task[None]]) -> None:
+        """Until somebody asks; what runs in the background never ends by itself, so its end is a bug to be seen."""
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            done, _ = await asyncio.wait([stopped, *background], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+        for each in done:
+            each.result()
+
+    async def _drain(self) -> None:
+        """Stop all segments at once: each works off what it has fetched and commits, within a bounded time."""
+        for tenant, _ in self._tenants.values():
+            tenant.want(Wanted())
+        running = [task for _, task in self._tenants.values()]
+        if running:
+            _, late = await asyncio.wait(running, timeout=STOP_TIMEOUT_S)
+            if late:
+                log.warning("not all segments ended in time; the rest of their work will be done again", late=len(late))
+                await _cancelled(list(late))
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for each in tasks:
+        each.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,178 @@
+"""What a host reports of its segments: statuses when they change and from time to time, measurements once a second.
+
+Everything is read from the segments when it is due; processing records costs nothing for it but the sums of `meter`.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import psutil
+
+from services.host.loop_delay import LoopDelay
+from services.host.publisher import Publisher
+from services.host.segment import Segment
+from services.host.task import ClockMs
+from services.registry.view import Slot
+from topics import catalogue
+from topics.messages import HostMetrics, OperatorMetrics, SegmentState, SegmentStatus, clip
+
+STATUS_EVERY_S = 3.0
+METRICS_EVERY_S = 1.0
+TOTALS = ("arrivals", "outputs", "dead_letters")
+"""What is also added up since the start, for Prometheus."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one partition of one segment is, on this host, since when."""
+
+    epoch: int
+    state: SegmentState
+    since_ms: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who reports."""
+
+    host: str
+    boot_id: str
+    capacity: float
+
+
+class Reports:
+    """`state` notes changes; `run` publishes, until it is cancelled; `last_words` publishes what is left."""
+
+    def __init__(self, identity: Identity, publisher: Publisher, *, now_ms: ClockMs) -> None:
+        self.standings: dict[Slot, Standing] = {}
+        self.rows: list[OperatorMetrics] = []
+        self.totals: dict[tuple[str, str, int], dict[str, int]] = {}
+        self.host_row: HostMetrics | None = None
+        self._identity = identity
+        self._publisher = publisher
+        self._now_ms = now_ms
+        self._segments: dict[str, Segment] = {}
+        self._news: dict[Slot, Standing] = {}
+        self._has_news = asyncio.Event()
+        self._delay = LoopDelay()
+        self._process = psutil.Process(os.getpid())
+        self._cpu_s = time.process_time()
+        self._measured_s = time.monotonic()
+        self._clock_offset_ms = 0.0
+
+    def add(self, segment: Segment) -> None:
+        """Report on this segment from now on."""
+        self._segments[segment.plan.segment.id] = segment
+
+    def remove(self, segment: Segment) -> None:
+        """It has ended."""
+        self._segments.pop(segment.plan.segment.id, None)
+
+    def state(self, segment_id: str, partition: int, epoch: int, state: SegmentState, reason: str | None) -> None:
+        """A partition changed its state; it is told at once."""
+        slot = (segment_id, partition)
+        standing = Standing(epoch, state, self._now_ms(), reason)
+        before = self.standings.get(slot)
+        if before is not None and replace(before, since_ms=standing.since_ms) == standing:
+            return
+        if state == "stopped":
+            self.standings.pop(slot, None)
+        else:
+            self.standings[slot] = standing
+        self._news[slot] = standing
+        self._has_news.set()
+
+    async def run(self) -> None:
+        """Publishes until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tell_news())
+            group.create_task(self._measure())
+            group.create_task(self._delay.run())
+
+    async def last_words(self) -> None:
+        """Publishes the states that were not yet told."""
+        news, self._news = self._news, {}
+        await self._publish(news)
+
+    def lag(self, slot: Slot) -> int:
+        """Input records not yet processed, as far as it is known."""
+        segment = self._segments.get(slot[0])
+        return segment.lag(slot[1]) if segment is not None else 0
+
+    async def _tell_news(self) -> None:
+        told_s = 0.0
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, told_s + STATUS_EVERY_S - time.monotonic())):
+                    await self._has_news.wait()
+            self._has_news.clear()
+            news, self._news = self._news, {}
+            if time.monotonic() >= told_s + STATUS_EVERY_S:
+                told_s = time.monotonic()
+                news = self.standings | news
+            await self._publish(news)
+
+    async def _publish(self, standings: dict[Slot, Standing]) -> None:
+        now_ms = self._now_ms()
+        rows = [self._status(slot, standing, now_ms) for slot, standing in standings.items()]
+        await self._publisher.send(catalogue.SEGMENTS_STATUS, rows, now_ms=now_ms)
+
+    def _status(self, slot: Slot, standing: Standing, now_ms: int) -> SegmentStatus:
+        return SegmentStatus(
+            segment=slot[0],
+            partition=slot[1],
+            host=self._identity.host,
+            epoch=standing.epoch,
+            state=standing.state,
+            since_ms=standing.since_ms,
+            reported_ms=now_ms,
+            lag=self.lag(slot),
+            reason=clip(standing.reason) if standing.reason else None,
+        )
+
+    async def _measure(self) -> None:
+        while True:
+            now_ms = self._now_ms()
+            self.rows = list(self._operator_rows(now_ms // 1_000))
+            self.host_row = self._host_metrics(now_ms // 1_000)
+            self._add_up(self.rows)
+            await self._publisher.send(catalogue.METRICS_OPERATORS, self.rows, now_ms=now_ms)
+            sent_ms = self._now_ms()
+            landed = await self._publisher.send(catalogue.METRICS_HOSTS, [self.host_row], now_ms=now_ms)
+            if landed is not None and landed.timestamp is not None and landed.timestamp >= 0:
+                self._clock_offset_ms = landed.timestamp - (sent_ms + self._now_ms()) / 2
+            await asyncio.sleep(METRICS_EVERY_S - self._now_ms() % 1_000 / 1_000)
+
+    def _operator_rows(self, second: int) -> Iterable[OperatorMetrics]:
+        for _, segment in sorted(self._segments.items()):
+            for partition, task in segment.tasks().items():
+                yield from task.report(self._identity.host, second, lag=segment.lag(partition))
+
+    def _add_up(self, rows: Iterable[OperatorMetrics]) -> None:
+        for row in rows:
+            totals = self.totals.setdefault((row.flow, row.operator, row.partition), dict.fromkeys(TOTALS, 0))
+            for name in TOTALS:
+                totals[name] += getattr(row, name)
+
+    def _host_metrics(self, second: int) -> HostMetrics:
+        cpu_s, measured_s = time.process_time(), time.monotonic()
+        used = (cpu_s - self._cpu_s) / max(1e-3, measured_s - self._measured_s)
+        self._cpu_s, self._measured_s = cpu_s, measured_s
+        delays, longest_ms = self._delay.take()
+        return HostMetrics(
+            host=self._identity.host,
+            boot_id=self._identity.boot_id,
+            second=second,
+            cpu=round(max(0.0, used), 4),
+            memory_bytes=self._process.memory_info().rss,
+            capacity=self._identity.capacity,
+            operators=sum(len(each.plan.segment.operators) for each in self._segments.values()),
+            loop_delay_ms=delays,
+            loop_delay_ms_max=longest_ms,
+            clock_offset_ms=round(self._clock_offset_ms, 3),
+        )

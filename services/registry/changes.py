@@ -1,0 +1,91 @@
+"""What must be written to the registry for a flow to run, move or end. Pure: a view goes in, messages come out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from services.registry.errors import RegistryError
+from services.registry.view import RegistryView, Slot
+from topics import catalogue
+from topics.flow.graph import FlowGraph
+from topics.messages import FlowRevision, Message, Placement
+from topics.topic import Topic
+
+Entry = tuple[Topic[Any], Message]
+
+WRITTEN_BY = "cli"
+
+
+def submitted(
+    view: RegistryView, graph: FlowGraph, text: str, placed: Mapping[Slot, str], *, now_ms: int
+) -> list[Entry]:
+    """The flow as it is written now, running where `placed` says. What is so already is not written again."""
+    name = graph.spec.name
+    known = view.flows.get(name)
+    entries: list[Entry] = []
+    if known is not None and (known.state, known.text) == ("submitted", text):
+        revision = known.revision
+    else:
+        revision = known.revision + 1 if known is not None else 1
+        flow = FlowRevision(
+            flow=name,
+            revision=revision,
+            state="submitted",
+            text=text,
+            delivery=graph.spec.delivery,
+            changed_ms=now_ms,
+            changed_by=WRITTEN_BY,
+        )
+        entries.append((catalogue.FLOWS, flow))
+    operators = {segment.id: segment.operators for segment in graph.segments}
+    for (segment, partition), host in sorted(placed.items()):
+        before = view.placements.get((segment, partition))
+        if before is not None and (before.host, before.revision) == (host, revision):
+            continue
+        placement = Placement(
+            segment=segment,
+            partition=partition,
+            epoch=before.epoch + 1 if before is not None else 1,
+            host=host,
+            flow=name,
+            revision=revision,
+            operators=operators[segment],
+            placed_ms=now_ms,
+        )
+        entries.append((catalogue.PLACEMENTS, placement))
+    return entries + _cleared(view, name, except_for=placed, now_ms=now_ms)
+
+
+def withdrawn(view: RegistryView, name: str, *, now_ms: int) -> list[Entry]:
+    """The flow no longer wanted, and none of it placed anywhere."""
+    known = flow_of(view, name)
+    if known.state == "withdrawn":
+        raise RegistryError(f"flow {name} is withdrawn already", "run it again with stigmergy run FILE")
+    ended = msgspec.structs.replace(
+        known, revision=known.revision + 1, state="withdrawn", changed_ms=now_ms, changed_by=WRITTEN_BY
+    )
+    return [(catalogue.FLOWS, ended), *_cleared(view, name, except_for={}, now_ms=now_ms)]
+
+
+def assigned(view: RegistryView, slot: Slot, host: str, *, now_ms: int) -> Placement:
+    """One slot on another host, with the next epoch."""
+    before = view.placements[slot]
+    return msgspec.structs.replace(before, host=host, epoch=before.epoch + 1, placed_ms=now_ms)
+
+
+def flow_of(view: RegistryView, name: str) -> FlowRevision:
+    """The flow of this name. Raises RegistryError."""
+    if name not in view.flows:
+        known = ", ".join(sorted(view.flows)) or "none"
+        raise RegistryError(f"there is no flow {name!r}", f"the flows are: {known}")
+    return view.flows[name]
+
+
+def _cleared(view: RegistryView, name: str, *, except_for: Mapping[Slot, str], now_ms: int) -> list[Entry]:
+    """Nobody runs the flow's other slots any more; their entries stay, because an epoch never starts again."""
+    return [
+        (catalogue.PLACEMENTS, msgspec.structs.replace(each, host=None, epoch=each.epoch + 1, placed_ms=now_ms))
+        for slot, each in sorted(view.placements.items())
+        if each.flow == name and each.host is not None and slot not in except_for
+    ]

@@ -1,0 +1,31 @@
+"""Which hosts live: those that have reported within the last seconds."""
+
+from confluent_kafka import TopicPartition
+
+from services.registry.snapshot import TIMEOUT_S, read_to_end, reader
+from topics import catalogue
+from topics.errors import MessageError
+from topics.messages import HostMetrics
+
+SILENT_MS_MAX = 5_000
+"""A host reports once a second; one that has missed five reports is taken for gone."""
+
+
+def live_hosts(bootstrap: str, *, now_ms: int) -> dict[str, HostMetrics]:
+    """The last report of each host that lives, by name."""
+    topic = catalogue.METRICS_HOSTS
+    live: dict[str, HostMetrics] = {}
+    with reader(bootstrap) as consumer:
+        if topic.name not in consumer.list_topics(timeout=TIMEOUT_S).topics:
+            return {}
+        since = TopicPartition(topic.name, 0, now_ms - SILENT_MS_MAX)
+        (found,) = consumer.offsets_for_times([since], timeout=TIMEOUT_S)
+        if found.offset < 0:  # nothing is as new as that
+            return {}
+        for record in read_to_end(consumer, [TopicPartition(topic.name, 0)], starts=lambda at: found.offset):
+            try:
+                row = topic.codec.decode(record.value(), topic=topic.name, partition=0, offset=record.offset() or 0)
+            except MessageError:
+                continue
+            live[row.host] = row
+    return live

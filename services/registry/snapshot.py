@@ -1,0 +1,87 @@
+"""Reading the registry once, up to where it ends now: what commands need."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Message as Record
+
+from services.registry.errors import RegistryError
+from services.registry.view import TOPICS, RegistryView
+
+TIMEOUT_S = 15.0
+POLL_S = 0.2
+
+_PASSING = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+
+def read_registry(bootstrap: str) -> RegistryView:
+    """The registry as it is now; it is empty on a cluster that Stigmergy has never used."""
+    view = RegistryView()
+    with reader(bootstrap) as consumer:
+        known = consumer.list_topics(timeout=TIMEOUT_S).topics
+        partitions = [TopicPartition(name, 0) for name in sorted(TOPICS) if name in known]
+        for record in read_to_end(consumer, partitions):
+            topic, partition, offset = str(record.topic()), record.partition() or 0, record.offset() or 0
+            view.apply(topic, record.key(), record.value(), partition=partition, offset=offset)
+    return view
+
+
+@contextmanager
+def reader(bootstrap: str) -> Iterator[Consumer]:
+    """A consumer outside all groups; what Kafka refuses becomes a RegistryError."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "stig.reader",  # demanded by the client; nothing is ever committed under it
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+        "fetch.wait.max.ms": 100,
+        "log_level": 0,
+    }
+    try:
+        with closing(Consumer(settings)) as consumer:
+            yield consumer
+    except KafkaException as fault:
+        raise RegistryError(f"cannot read from {bootstrap}: {fault.args[0].str()}") from fault
+
+
+def read_to_end(
+    consumer: Consumer, partitions: Sequence[TopicPartition], *, starts: Callable[[TopicPartition], int] | None = None
+) -> Iterator[Record]:
+    """All records of these partitions from their start (or from `starts`) to where they end now."""
+    ends = {}
+    for at in partitions:
+        low, high = _watermarks(consumer, at)
+        at.offset = max(low, starts(at)) if starts is not None else low
+        if at.offset < high:
+            ends[at.topic, at.partition] = high
+    consumer.assign([at for at in partitions if (at.topic, at.partition) in ends])
+    while ends:
+        record = consumer.poll(POLL_S)
+        if record is None:
+            continue
+        place = (str(record.topic()), record.partition() or 0)
+        error = record.error()
+        if error is None:
+            yield record
+            if (record.offset() or 0) + 1 >= ends.get(place, 0):
+                ends.pop(place, None)
+        elif error.code() == KafkaError._PARTITION_EOF:  # the end may be a transaction's marker, which is no record
+            ends.pop(place, None)
+        elif error.fatal() or not error.retriable():
+            raise KafkaException(error)
+
+
+def _watermarks(consumer: Consumer, at: TopicPartition) -> tuple[int, int]:
+    """The first and the next offset; a topic that was made just now may have no leader yet."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            found: tuple[int, int] = consumer.get_watermark_offsets(at, timeout=TIMEOUT_S)
+            return found
+        except KafkaException as fault:
+            if fault.args[0].code() not in _PASSING or time.monotonic() > deadline_s:
+                raise
+            time.sleep(POLL_S)

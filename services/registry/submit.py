@@ -1,0 +1,84 @@
+"""Bringing a flow to life: what its topics look like on the cluster, where it goes, and what is written for that."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import NewTopic
+
+from services.host.segment_plan import partitions_of
+from services.registry.changes import submitted
+from services.registry.errors import RegistryError
+from services.registry.snapshot import TIMEOUT_S, read_registry
+from services.registry.spread import spread
+from services.registry.view import Slot
+from services.registry.write import write
+from topics.admin import connect
+from topics.flow.file import parse_graph
+from topics.flow.graph import FlowGraph
+from topics.messages import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What was done: the sink topics that were made, and where each slot is to run, from which epoch on."""
+
+    flow: str
+    revision: int
+    created: tuple[str, ...]
+    placements: dict[Slot, Placement]
+
+
+def submit(bootstrap: str, text: str, *, hosts: Sequence[str], filename: str = "<flow>") -> Submission:
+    """Submits a flow and places it on these hosts. Raises FlowError for the text, RegistryError for the rest."""
+    graph = parse_graph(text, filename=filename)
+    try:
+        counts = _topic_partitions(bootstrap)
+        _check_sources(graph, counts)
+        created = _make_sinks(bootstrap, graph, counts)
+        partitions = {segment.id: partitions_of(graph, segment, counts) for segment in graph.segments}
+    except KafkaException as fault:
+        raise RegistryError(f"the topics could not be read or made: {fault.args[0].str()}") from fault
+    placed = spread(graph, partitions, hosts)
+    view = read_registry(bootstrap)
+    write(bootstrap, submitted(view, graph, text, placed, now_ms=time.time_ns() // 1_000_000))
+    view = read_registry(bootstrap)
+    name = graph.spec.name
+    return Submission(
+        name, view.flows[name].revision, created, {slot: view.placements[slot] for slot in sorted(placed)}
+    )
+
+
+def _topic_partitions(bootstrap: str) -> dict[str, int]:
+    topics = connect(bootstrap).list_topics(timeout=TIMEOUT_S).topics
+    return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
+
+
+def _check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
+    for source in graph.spec.sources:
+        if source.topic not in counts:
+            raise RegistryError(
+                f"source {source.name}: topic {source.topic!r} is not on the broker",
+                f"create it, with {source.partitions or 'as many'} partitions"
+                f"{'' if source.partitions else ' as you want tasks'}, then try again",
+            )
+        if source.partitions not in (None, counts[source.topic]):
+            raise RegistryError(
+                f"source {source.name}: the flow says that topic {source.topic} has {source.partitions} partitions, "
+                f"the broker says {counts[source.topic]}",
+                "correct the flow, or create the topic anew",
+            )
+
+
+def _make_sinks(bootstrap: str, graph: FlowGraph, counts: dict[str, int]) -> tuple[str, ...]:
+    """Sink topics that are missing get as many partitions as the widest source; a topic that is there stays."""
+    missing = sorted({sink.topic for sink in graph.spec.sinks} - set(counts))
+    if not missing:
+        return ()
+    width = max(counts[source.topic] for source in graph.spec.sources)
+    wanted = [NewTopic(topic, num_partitions=width) for topic in missing]
+    for topic, future in connect(bootstrap).create_topics(wanted, request_timeout=TIMEOUT_S).items():
+        future.result(timeout=TIMEOUT_S)
+        counts[topic] = width
+    return tuple(missing)
