@@ -64,48 +64,64 @@ class Tables:
 
 def build_tables(problem: Problem, *, social: bool) -> Tables:
     """Compile a problem; takes 2^K times the number of hosts in memory and time."""
-    network = problem.network
-    host_count = len(network.hosts)
     starts: dict[str, int] = {}
     names: list[tuple[str, str]] = []
     for flow in problem.flows:
         starts[flow.name] = len(names)
         names += [(flow.name, task.name) for task in flow.tasks]
-    count = len(names)
+    sums = _subset_sums(problem, starts, len(names))
+    factors = scale(problem.network.capacities)
+    waits, impacts = _host_costs(problem, sums, factors, social=social)
+    constant, pins, joints = _travel(problem, starts, len(names))
+    hosts = len(problem.network.hosts)
+    return Tables(len(names), hosts, tuple(names), constant, pins, joints, waits, impacts, sums, factors)
+
+
+def _subset_sums(problem: Problem, starts: dict[str, int], count: int) -> Array:
+    """[subset, task, sum]: a flow's streams depend on its own tasks in the subset alone."""
     sums = np.zeros((1 << count, count, SUMS))
-    pins = np.zeros((count, host_count))
-    joints = []
-    constant = 0.0
-    index = network.host_index
     for flow in problem.flows:
-        start = starts[flow.name]
-        part = np.zeros((1 << flow.graph.task_count, flow.graph.task_count, SUMS))
-        for mask in range(1, 1 << flow.graph.task_count):
-            for edge, stream in flow.graph.streams(mask):
-                part[mask, flow.graph.edges[edge].head_task] += stream_sums(stream)
-        own = (np.arange(1 << count) >> start) & flow.graph.full_mask
-        sums[:, start : start + flow.graph.task_count] = part[own]
-        for each in flow.graph.edges:
-            stream = wire_stream(each.rate_per_ms, each.message_bytes)
-            travel = travel_matrix_ms(network, problem.wire_loads, stream, cap=problem.utilisation_cap)
-            weighted = flow.weight * each.path_share * travel
-            if each.from_source and each.to_sink:
-                constant += float(weighted[index[each.tail_host], index[each.head_host]])
-            elif each.from_source:
-                pins[start + each.head_task] += weighted[index[each.tail_host]]
-            elif each.to_sink:
-                pins[start + each.tail_task] += weighted[:, index[each.head_host]]
-            else:
-                joints.append(Joint(start + each.tail_task, start + each.head_task, weighted))
-    factors = scale(network.capacities)
+        graph, start = flow.graph, starts[flow.name]
+        part = np.zeros((1 << graph.task_count, graph.task_count, SUMS))
+        for mask in range(1, 1 << graph.task_count):
+            for edge, stream in graph.streams(mask):
+                part[mask, graph.edges[edge].head_task] += stream_sums(stream)
+        own = (np.arange(1 << count) >> start) & graph.full_mask
+        sums[:, start : start + graph.task_count] = part[own]
+    return sums
+
+
+def _host_costs(problem: Problem, sums: Array, factors: Array, *, social: bool) -> tuple[Array, Array]:
+    """[subset, host]: waits, and what they cost the background."""
     background = background_sums(problem.host_loads)
     whole = sums.sum(axis=1).T[:, :, None]
     with np.errstate(invalid="ignore"):
         rows = background[:, None] + np.where(whole > 0, whole * factors[:, None], 0.0)
     waits = waits_ms(rows, problem.utilisation_cap)
-    impacts = np.zeros_like(waits)
-    if social:
-        grown = waits - np.where(np.isinf(waits[0]), 0.0, waits[0])
-        with np.errstate(invalid="ignore"):  # nobody there, host too full: 0 times infinity
-            impacts = np.where(background[WEIGHT] > 0, background[WEIGHT] * grown, 0.0)
-    return Tables(count, host_count, tuple(names), constant, pins, tuple(joints), waits, impacts, sums, factors)
+    if not social:
+        return waits, np.zeros_like(waits)
+    grown = waits - np.where(np.isinf(waits[0]), 0.0, waits[0])
+    with np.errstate(invalid="ignore"):  # nobody there, host too full: 0 times infinity
+        return waits, np.where(background[WEIGHT] > 0, background[WEIGHT] * grown, 0.0)
+
+
+def _travel(problem: Problem, starts: dict[str, int], count: int) -> tuple[float, Array, tuple[Joint, ...]]:
+    """What edges cost: between pinned ends, between a task and a pinned end, between two tasks."""
+    network = problem.network
+    index = network.host_index
+    constant, pins, joints = 0.0, np.zeros((count, len(network.hosts))), []
+    for flow in problem.flows:
+        start = starts[flow.name]
+        for edge in flow.graph.edges:
+            stream = wire_stream(edge.rate_per_ms, edge.message_bytes)
+            travel = travel_matrix_ms(network, problem.wire_loads, stream, cap=problem.utilisation_cap)
+            weighted = flow.weight * edge.path_share * travel
+            if edge.from_source and edge.to_sink:
+                constant += float(weighted[index[edge.tail_host], index[edge.head_host]])
+            elif edge.from_source:
+                pins[start + edge.head_task] += weighted[index[edge.tail_host]]
+            elif edge.to_sink:
+                pins[start + edge.tail_task] += weighted[:, index[edge.head_host]]
+            else:
+                joints.append(Joint(start + edge.tail_task, start + edge.head_task, weighted))
+    return constant, pins, tuple(joints)
