@@ -1,6 +1,5 @@
 """`stigmergy bench`: measure, print, and write what was found for others to read."""
 
-import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from services.lab.results import Results, results, write
+from services.operators.collector import collect_rarely
 
 app = typer.Typer(help="Measure what the parts can do on this machine.", no_args_is_help=True)
 
@@ -44,17 +44,10 @@ def operators(
         write(found, json_file)
 
 
-def collect_rarely() -> None:
-    """What a host sets too: batches make many short-lived objects and no cycles, so the collector only costs time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(200_000, 50, 100)
-
-
 def table(found: Results) -> Table:
     """The rows for a person."""
     made = Table(title=found.command, title_justify="left", caption=" · ".join(map(str, found.machine.values())))
-    made.add_column("measure")
+    made.add_column("measure", no_wrap=True)
     for heading in ("median", "low", "high"):
         made.add_column(heading, justify="right")
     made.add_column("unit")

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from services.cli.record_files import Folder, InputError, Lines, Writer, assign, batches, open_input, shown
+from services.operators.collector import collect_rarely
 from services.operators.failure import Failure
 from services.operators.functions import FunctionError
 from services.operators.run import FlowRun
@@ -45,6 +46,7 @@ def run(
             writer: Writer = Folder(output, stack) if output is not None else Lines(sys.stdout.buffer)
             flow = FlowRun(load_graph(file), writer.results, allow=allow or [f"{file.resolve().parent}/"])
             paths = assign(flow.sources, inputs)
+            collect_rarely()
             opened = {name: stack.enter_context(open_input(path)) for name, path in paths.items()}
             failures = _feed(flow, opened, writer, keep_open=keep_open)
             sys.stdout.flush()
