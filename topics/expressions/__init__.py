@@ -2,8 +2,8 @@
 
 `parse` turns text into a checked `Expression` (or an `ExpressionError` with every problem and its column); the
 `compile_*` functions turn expressions into Python functions over batches of records. The way through: tokens, parser
-(tree), checker (kinds), canonical; then emitter with its fast and safe form, fallback, compiled. What the language
-means is told in docs/decisions/0060 and 0061.
+(tree), checker (kinds, schema, functions), canonical; then emitter with its fast and safe form, assembly, fallback,
+compiled. What the language means and why is told in docs/decisions/0060 to 0062.
 """
 
 from topics.expressions.compiled import (

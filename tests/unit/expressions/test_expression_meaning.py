@@ -82,6 +82,10 @@ MEANINGS: list[tuple[str, Any]] = [
     ("missing or flag", True),
     ("missing or not flag", None),
     ("not missing", None),
+    ("not (flag and missing)", None),
+    ("not (missing and not flag)", True),
+    ("not (missing or flag)", False),
+    ("not (missing or not flag)", None),
     ("not bytes", None),
     ("bytes and flag", None),
     # null
@@ -92,6 +96,7 @@ MEANINGS: list[tuple[str, Any]] = [
     ("coalesce(missing, nothing, bytes, 1)", 1500),
     ("coalesce(missing, nothing)", None),
     ("coalesce(bytes / 0, -1)", -1),
+    ("coalesce(coalesce(missing, null), 5)", 5),
     ("coalesce(user.name, 'nobody')", "Ada"),
     ("coalesce(user.age, 'unknown')", "unknown"),
     # membership
