@@ -89,17 +89,6 @@ class FlowGraph:
     def tasks_in(self, mask: int) -> tuple[int, ...]:
         return tuple(task for task in range(self.task_count) if mask >> task & 1)
 
-    def ancestors(self, task: int) -> frozenset[int]:
-        """Tasks upstream of that task."""
-        found: set[int] = set()
-        waiting = [task]
-        while waiting:
-            for edge in self.into[waiting.pop()]:
-                if not edge.from_source and edge.tail_task not in found:
-                    found.add(edge.tail_task)
-                    waiting.append(edge.tail_task)
-        return frozenset(found)
-
     def needed(self, tapped: frozenset[int]) -> frozenset[int]:
         """Tasks that must run when others serve the tapped ones: all that reach a sink past no tap."""
         live: set[int] = set()

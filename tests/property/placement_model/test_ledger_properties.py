@@ -12,7 +12,7 @@ from placement.evaluator import evaluate
 from placement.evaluator_incremental import Ledger
 from placement.evaluator_pricing import price_flow
 from placement.evaluator_total import ExactTotal
-from placement.model import Flow, Host, Link, Placement, Problem, RoutedNetwork, Tap, violations
+from placement.model import Flow, Host, Link, OverlayNetwork, Placement, Problem, RoutedNetwork, Tap, violations
 
 MakeProblem = Callable[[int], tuple[Problem, random.Random]]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -101,8 +101,41 @@ def test_a_newcomers_price_is_what_the_evaluator_finds_afterwards(make_problem: 
     grown = sum(w * (ledger.waits_ms[h] - waits[h]) for h, w in enumerate(background_weight) if w)
     others = ledger.cost_ms() - newcomer.weight * ledger.latency(newcomer.name).mean_ms - before
     assert others + grown == pytest.approx(price.impact_ms, abs=1e-6)
-    without = Ledger.of(Problem(problem.network, tuple(rest), background=problem.background), ledger.placement())
-    assert list(without.loads) == ledger.loads_without(newcomer.name)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_loads_without_a_flow_are_those_of_a_network_that_never_had_it(make_problem: MakeProblem, seed: int) -> None:
+    """A running flow's new placement is priced as if it were not there yet; its own shadow must not scare it away."""
+    problem, rng = make_problem(seed)
+    hosts = {flow.name: random_hosts(problem, rng, flow) for flow in problem.flows}
+    ledgers = [Ledger(problem.network, background=problem.host_loads) for _ in range(2)]
+    left_out = rng.choice(problem.flows).name
+    for flow in problem.flows:
+        ledgers[0].put(flow, hosts[flow.name])
+        if flow.name != left_out:
+            ledgers[1].put(flow, hosts[flow.name])
+    assert list(ledgers[1].loads) == ledgers[0].loads_without(left_out)
+    assert list(ledgers[1].wire_loads) == ledgers[0].wire_loads_without(left_out)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, count=st.integers(1, 12))
+def test_an_overlays_neighbourhood_reaches_every_host(seed: int, count: int) -> None:
+    """An ant can only find hosts that some walk leads to, whatever the delays are: asymmetric, equal, not metric."""
+    rng = random.Random(seed)
+    delays = [
+        [0.0 if a == b else rng.choice((1.0, 2.0, rng.uniform(0.1, 9))) for b in range(count)] for a in range(count)
+    ]
+    network = OverlayNetwork.sparse(tuple(Host(f"h{i}", region=rng.choice(("", "r"))) for i in range(count)), delays)
+    reached, waiting = {0}, [0]
+    while waiting:
+        for other in network.neighbours[waiting.pop()]:
+            if other not in reached:
+                reached.add(other)
+                waiting.append(other)
+    assert count == len(reached)
+    assert all(host in network.neighbours[other] for host, row in enumerate(network.neighbours) for other in row)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(-1e15, 1e15) | st.just(math.inf)), max_size=30))
