@@ -1,10 +1,10 @@
 """Bench: operators against a hand-written loop that does the same.
 
 The job is `filter -> project -> tumbling count by key`, JSON in and out, in process. On one side the operators as a
-host runs them, batch by batch, with decoding, event time and lateness before and encoding after; on the other a plain
-loop over records with msgspec, written for this job alone. Both must give the same results. They run in turn, several
-times; a ratio is made of two runs next to each other, so that a slow minute of the machine hits both. Seconds are those
-of the processor, which are the wall clock's on a machine with nothing else to do.
+host runs them, batch by batch, with decoding, event time and lateness before and encoding after; on the other a
+plain loop over records with msgspec, written for this job alone. Both must give the same results. They run in turn,
+several times; a ratio is made of two runs next to each other, so that a slow minute of the machine hits both.
+Seconds are those of the processor, which are the wall clock's on a machine with nothing else to do.
 """
 
 import random
@@ -22,6 +22,7 @@ from services.operators.failure import Failure
 from services.operators.intake import SourceIntake
 from services.operators.pruning import fields_read
 from services.operators.run import BATCH_RECORDS, FlowRun
+from services.operators.table import Untracked
 from services.operators.wiring import flow_program
 from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
@@ -147,6 +148,8 @@ class Operators:
         operators = [(operator.name, operator.spec) for operator in self.graph.operators]
         (source,), (sink,) = spec.sources, spec.sinks
         intake = SourceIntake(source, fields=fields_read(spec.sources, operators, spec.sinks)[source.name])
+        for table in program.tables.values():
+            table.changed = Untracked()
         failures: list[Failure] = []
         encoder = SinkEncoder(sink, failures=failures)
         spent: dict[str, list[float]] = {}
@@ -205,11 +208,7 @@ def measure(params: Params, *, progress: Callable[[str], None]) -> list[Row]:
         Row.of("record size", [sum(map(len, raws)) / len(raws)], "bytes"),
         *(Row.of(f"stage: {name}", samples, "records/s") for name, samples in stages.items()),
         *(Row.of(name, samples, "records/s") for name, samples in rates.items()),
-        *(
-            Row.of(f"ratio: {name}", ratios(name), "ratio", baseline=HAND_WRITTEN)
-            for name in sides
-            if name != HAND_WRITTEN
-        ),
+        *(Row.of(f"ratio: {name}", ratios(name), "ratio", baseline=HAND_WRITTEN) for name in list(sides)[1:]),
     ]
 
 

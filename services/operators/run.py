@@ -14,6 +14,7 @@ from services.operators.intake import SourceIntake
 from services.operators.keys import field_reader, key_bytes
 from services.operators.program import Probe
 from services.operators.pruning import fields_read
+from services.operators.table import Untracked
 from services.operators.wiring import flow_program
 from topics.flow.graph import FlowGraph
 from topics.flow.specs import Source
@@ -53,6 +54,8 @@ class FlowRun:
             name: SourceIntake(replace(source, codec="json"), fields=read[name])
             for name, source in self._sources.items()
         }
+        for table in self._program.tables.values():
+            table.changed = Untracked()
         self._failures: list[Failure] = []
         self._late: list[tuple[str, Batch]] = []
         self._sinks = [(sink, SinkEncoder(replace(sink, codec="json"), failures=self._failures)) for sink in spec.sinks]
@@ -99,8 +102,6 @@ class FlowRun:
         failed = self._program.take_failures()
         self._failures += failed
         self.counts.dead += len(failed)
-        for table in self._program.tables.values():
-            table.changed.clear()  # There is no changelog to write it to.
         for sink, encoder in self._sinks:
             results = outputs.get(sink.input)
             if results is not None and results.values:

@@ -1,0 +1,18 @@
+"""The experiments that `stigmergy evaluate` knows: the ants paper's figures and table, and what goes beyond it."""
+
+from services.lab.experiments.ablation import ABLATION
+from services.lab.experiments.bursty import BURSTY
+from services.lab.experiments.experiment import Experiment, Trial
+from services.lab.experiments.fault_recovery import FAULTS
+from services.lab.experiments.many_queries import FIG_2B
+from services.lab.experiments.quality import FIG_2A, REAL_QUALITY
+from services.lab.experiments.scale import FIG_4
+from services.lab.experiments.self_optimisation import FIG_3A, FIG_3B
+from services.lab.experiments.thresholds import TABLE_1
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (FIG_2A, FIG_2B, FIG_3A, FIG_3B, TABLE_1, FIG_4, REAL_QUALITY, BURSTY, FAULTS, ABLATION)
+}
+
+__all__ = ["EXPERIMENTS", "Experiment", "Trial"]

@@ -1,0 +1,42 @@
+"""What an experiment is: a trial for one seed, and the paper's numbers to stand beside ours."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from placement.model import Network
+from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
+from services.lab.samples import Sample
+from services.lab.topologies import read_topology
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One seed of an experiment, on a generated network or on the user's."""
+
+    seed: int
+    topology: Path | None = None
+
+    def network(self, params: TransitStubParams) -> tuple[Network, list[str]]:
+        """The network of this trial, and the hosts where producers and consumers may be."""
+        rng = Random(f"{self.seed}/network")
+        if self.topology is not None:
+            network = read_topology(self.topology, rng=rng)
+            return network, [host.name for host in network.hosts]
+        generated = transit_stub(params, rng=rng)
+        return generated, stub_hosts(generated)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One figure, table or question."""
+
+    name: str
+    question: str
+    paper: str
+    """What the paper found, in a sentence."""
+    trial: Callable[[Trial], list[Sample]]
+    seeds: int
+    x_label: str = ""
+    y_label: str = ""

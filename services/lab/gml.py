@@ -1,0 +1,116 @@
+"""Networks in GML, as the Internet Topology Zoo has them.
+
+A link's delay is its `delay` attribute in milliseconds if it has one; else it follows from the positions of its
+ends, at 200 km a millisecond; else it is 5 ms. Hosts that are not connected to the largest part of the network are
+left out.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from services.lab.matrices import TopologyError
+
+_TOKEN = re.compile(r'"[^"]*"|\[|\]|[^\s\[\]]+')
+_KM_PER_MS = 200.0
+_UNKNOWN_MS = 5.0
+_LEAST_MS = 0.05
+
+
+@dataclass(frozen=True)
+class GmlNetwork:
+    """Hosts by name, and links with their delay."""
+
+    names: tuple[str, ...]
+    links: tuple[tuple[str, str, float], ...]
+
+
+def parse_gml(text: str, *, name: str) -> GmlNetwork:
+    """Read a GML graph."""
+    stripped = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    tokens = _TOKEN.findall(stripped)
+    tree, _ = _block(tokens, 0, name)
+    graphs = [value for key, value in tree if key == "graph" and isinstance(value, list)]
+    if not graphs:
+        raise TopologyError(f"{name}: no graph [...] in it; is it GML?")
+    hosts = {_one(entry, "id", name): entry for key, entry in graphs[0] if key == "node" and isinstance(entry, list)}
+    edges = [entry for key, entry in graphs[0] if key == "edge" and isinstance(entry, list)]
+    if not hosts or not edges:
+        raise TopologyError(f"{name}: it has {len(hosts)} hosts and {len(edges)} links; both are needed")
+    label = {key: f"h{key}" for key in hosts}
+    links: dict[tuple[str, str], float] = {}
+    for edge in edges:
+        a, b = _one(edge, "source", name), _one(edge, "target", name)
+        if a not in hosts or b not in hosts:
+            raise TopologyError(f"{name}: a link joins {a} and {b}, but only known hosts can be joined")
+        if a != b:
+            pair = (min(label[a], label[b]), max(label[a], label[b]))
+            delay_ms = _delay_ms(edge, hosts[a], hosts[b])
+            links[pair] = min(delay_ms, links.get(pair, math.inf))
+    kept = _largest_part(set(label.values()), links)
+    return GmlNetwork(tuple(sorted(kept)), tuple((a, b, delay) for (a, b), delay in sorted(links.items()) if a in kept))
+
+
+_Block = list[tuple[str, "str | _Block"]]
+
+
+def _block(tokens: list[str], at: int, name: str) -> tuple[_Block, int]:
+    found: _Block = []
+    while at < len(tokens) and tokens[at] != "]":
+        key = tokens[at]
+        if at + 1 >= len(tokens):
+            raise TopologyError(f"{name}: it ends after {key!r}; a value was expected")
+        if tokens[at + 1] == "[":
+            inner, at = _block(tokens, at + 2, name)
+            found.append((key, inner))
+        else:
+            found.append((key, tokens[at + 1].strip('"')))
+            at += 2
+    return found, at + 1
+
+
+def _one(entry: _Block, wanted: str, name: str) -> str:
+    value = next((value for key, value in entry if key == wanted and isinstance(value, str)), None)
+    if value is None:
+        raise TopologyError(f"{name}: a part of the graph has no {wanted!r}")
+    return value
+
+
+def _number(entry: _Block, wanted: str) -> float | None:
+    value = next((value for key, value in entry if key == wanted and isinstance(value, str)), None)
+    try:
+        return float(value) if value is not None else None
+    except ValueError:
+        return None
+
+
+def _delay_ms(edge: _Block, a: _Block, b: _Block) -> float:
+    given = _number(edge, "delay")
+    if given is not None and given > 0:
+        return given
+    places = [_number(end, key) for end in (a, b) for key in ("Latitude", "Longitude")]
+    if any(place is None for place in places):
+        return _UNKNOWN_MS
+    lat_a, lon_a, lat_b, lon_b = (math.radians(place) for place in places if place is not None)
+    half = math.sin((lat_b - lat_a) / 2) ** 2 + math.cos(lat_a) * math.cos(lat_b) * math.sin((lon_b - lon_a) / 2) ** 2
+    km = 2 * 6371.0 * math.asin(min(1.0, math.sqrt(half)))
+    return max(_LEAST_MS, km / _KM_PER_MS)
+
+
+def _largest_part(names: set[str], links: dict[tuple[str, str], float]) -> set[str]:
+    near: dict[str, set[str]] = {name: set() for name in names}
+    for a, b in links:
+        near[a].add(b)
+        near[b].add(a)
+    parts: list[set[str]] = []
+    left = set(names)
+    while left:
+        waiting, part = [min(left)], set()
+        while waiting:
+            here = waiting.pop()
+            if here not in part:
+                part.add(here)
+                waiting += near[here] - part
+        parts.append(part)
+        left -= part
+    return max(parts, key=lambda part: (len(part), min(part)))

@@ -1,0 +1,83 @@
+"""Networks to evaluate on: generated ones, real ones from the data folder, and a user's own file."""
+
+import gzip
+import tarfile
+from pathlib import Path
+from random import Random
+
+from placement.model import Host, Link, Network, OverlayNetwork, RoutedNetwork
+from services.lab.data import data_file
+from services.lab.gml import GmlNetwork, parse_gml
+from services.lab.matrices import RoundTrips, TopologyError, parse_matrix
+
+CAPACITIES = (1.0, 2.0, 4.0)
+_MOST_HOSTS = 160
+"""Larger matrices are sampled down to this, a different sample for every seed."""
+
+REAL = ("planetlab", "wondernetwork", "aws", "seattle", "zoo")
+
+
+def overlay(trips: RoundTrips, *, rng: Random) -> OverlayNetwork:
+    """Every host reaches every other directly; ants walk a sparse neighbourhood of it."""
+    if len(trips.names) > _MOST_HOSTS:
+        trips = trips.pick(sorted(rng.sample(range(len(trips.names)), _MOST_HOSTS)))
+    hosts = tuple(Host(name, rng.choice(CAPACITIES)) for name in trips.names)
+    return OverlayNetwork.sparse(hosts, trips.rtt_ms / 2)
+
+
+def routed(graph: GmlNetwork, *, rng: Random) -> RoutedNetwork:
+    """Messages cross every link on the way."""
+    hosts = tuple(Host(name, rng.choice(CAPACITIES)) for name in graph.names)
+    return RoutedNetwork(hosts, tuple(Link(a, b, delay_ms) for a, b, delay_ms in graph.links))
+
+
+def read_topology(path: Path, *, rng: Random) -> Network:
+    """A user's own topology: a CSV matrix of round trips in ms, or GML."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TopologyError(f"{path} can't be read ({error}); give a CSV matrix of round trips, or GML") from error
+    if path.suffix.lower() == ".gml":
+        return routed(parse_gml(text, name=path.name), rng=rng)
+    return overlay(parse_matrix(text, name=path.name), rng=rng)
+
+
+def real_topology(name: str, *, rng: Random) -> Network:
+    """One of REAL, by name."""
+    if name == "planetlab":
+        text = gzip.decompress(data_file("latency", "planetlab490_t1.gz").read_bytes()).decode()
+        return overlay(parse_matrix(text, name=name), rng=rng)
+    if name == "wondernetwork":
+        text = data_file("latency", "wondernetwork_2018_avg_rtt_ms.csv").read_text()
+        return overlay(parse_matrix(text, name=name), rng=rng)
+    if name == "aws":
+        text = data_file("latency", "aws_cloudping_2024-11.csv").read_text()
+        return overlay(parse_matrix(text, name=name, skip_columns=2), rng=rng)
+    if name == "seattle":
+        return overlay(seattle_slice(rng.randrange(1, 689)), rng=rng)
+    if name == "zoo":
+        return _zoo(rng=rng)
+    raise TopologyError(f"no topology {name!r}; choose one of {', '.join(REAL)}")
+
+
+def seattle_slice(number: int) -> RoundTrips:
+    """One of 688 consecutive measurements between 99 hosts; the file has seconds."""
+    with tarfile.open(data_file("latency", "seattle99_688slices.tar.xz")) as archive:
+        member = archive.extractfile(f"SeattleData_{number}")
+        if member is None:
+            raise TopologyError(f"no slice {number} in the Seattle data; there are 1 to 688")
+        return parse_matrix(member.read().decode(), name=f"seattle {number}", scale=1000.0)
+
+
+def _zoo(*, rng: Random) -> RoutedNetwork:
+    """A network of the Internet Topology Zoo with 20 to 160 hosts, drawn at random."""
+    with tarfile.open(data_file("topology", "topology_zoo_gml.tar.gz")) as archive:
+        names = sorted(member.name for member in archive.getmembers() if member.name.endswith(".gml"))
+        while names:
+            chosen = names.pop(rng.randrange(len(names)))
+            member = archive.extractfile(chosen)
+            assert member is not None, chosen
+            graph = parse_gml(member.read().decode(errors="replace"), name=chosen)
+            if 20 <= len(graph.names) <= _MOST_HOSTS:
+                return routed(graph, rng=rng)
+    raise TopologyError("no network of 20 to 160 hosts in the Topology Zoo archive")
