@@ -1,0 +1,117 @@
+"""Which fields are read, and that leaving out the others never shows in a result."""
+
+import msgspec
+import pytest
+
+from services.operators.batch import END_MS, Batch
+from services.operators.program import Program
+from services.operators.pruning import fields_read, needless_projections
+from services.operators.run import FlowRun
+from services.operators.wiring import flow_program
+from topics.expressions import parse
+from topics.flow import specs
+from topics.flow.file import parse_graph
+from topics.flow.graph import FlowGraph
+
+SUMS = "sums: {op: aggregate, input: %s, by: [who.name], window: {size: 1m}, emit: {n: sum(n)}}"
+
+
+def graph(*operators: str, reads: str = "sums", sources: str = "s: {topic: s, event_time: t, key: k}") -> FlowGraph:
+    lines = ["flow: pruned", "sources:", f"  {sources}", "operators:", *(f"  {each}" for each in operators)]
+    return parse_graph("\n".join([*lines, "sinks:", f"  out: {{input: {reads}, topic: out}}"]))
+
+
+def read(compiled: FlowGraph) -> dict[str, list[str] | None]:
+    operators = [(operator.name, operator.spec) for operator in compiled.operators]
+    found = fields_read(compiled.spec.sources, operators, compiled.spec.sinks)
+    return {name: None if fields is None else sorted(fields) for name, fields in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("operators", "expected"),
+    [
+        ([SUMS % "s"], ["k", "n", "t", "who"]),
+        (["a: {op: filter, input: s, where: x.y > 1}", SUMS % "a"], ["k", "n", "t", "who", "x"]),
+        (["a: {op: map, input: s, set: {n: m + 1}}", SUMS % "a"], ["k", "m", "n", "t", "who"]),
+        (["a: {op: project, input: s, fields: {who: who, n: m}}", SUMS % "a"], ["k", "m", "t", "who"]),
+        (["a: {op: flat_map, input: s, each: xs, into: n}", SUMS % "a"], ["k", "n", "t", "who", "xs"]),
+        (["a: {op: dedupe, input: s, by: [id], within: 1m}", SUMS % "a"], ["id", "k", "n", "t", "who"]),
+        (
+            [
+                "a: {op: split, input: s, routes: {big: n > 1, red: c == 'r'}}",
+                "b: {op: union, inputs: [a.big, a.red]}",
+                SUMS % "b",
+            ],
+            ["c", "k", "n", "t", "who"],
+        ),
+        (["a: {op: top_k, input: s, k: 1, by: score, window: {size: 1m}}", SUMS % "a"],
+         ["k", "n", "score", "t", "who", "window_end", "window_start"]),
+        (["a: {python: 'm:f', input: s}", SUMS % "a"], None),
+    ],
+)  # fmt: skip
+def test_a_source_decodes_what_somebody_reads(operators: list[str], expected: list[str] | None) -> None:
+    """A field too many costs time, a field too few gives wrong results."""
+    assert {"s": expected} == read(graph(*operators))
+
+
+def test_what_a_sink_writes_whole_is_decoded_whole() -> None:
+    """A filter passes on fields that the flow never names."""
+    assert {"s": None} == read(graph("a: {op: filter, input: s, where: x > 1}", reads="a"))
+
+
+def test_a_join_reads_the_fields_of_each_side_that_it_emits() -> None:
+    """Without `emit`, or with a whole side in it, everything is passed on."""
+    sources = "l: {topic: l, key: id}\n  r: {topic: r, key: id}"
+    join = "j: {op: join, left: l, right: r, on: [id], within: 1s, emit: {a: left.a.b, r: %s}}"
+    assert {"l": ["a", "id"], "r": ["c", "id"]} == read(graph(join % "right.c", reads="j", sources=sources))
+    assert {"l": ["a", "id"], "r": None} == read(graph(join % "right", reads="j", sources=sources))
+    bare = "j: {op: join, left: l, right: r, on: [id], within: 1s}"
+    assert {"l": None, "r": None} == read(graph(bare, reads="j", sources=sources))
+
+
+@pytest.mark.parametrize(
+    ("fields", "reader", "expected"),
+    [
+        ("[who, n]", SUMS % "p", True),
+        ("{who: who, n: n, unread: x + 1}", SUMS % "p", True),
+        ("{who: who, n: m}", SUMS % "p", False),
+        ("[who, n]", "sums: {op: filter, input: p, where: n > 1}", False),
+    ],
+)
+def test_a_projection_is_needless_only_where_nobody_could_tell(fields: str, reader: str, expected: bool) -> None:
+    """Not when it computes or renames what is read, hides a field that is read, or is passed on whole."""
+    compiled = graph(f"p: {{op: project, input: s, fields: {fields}}}", reader)
+    operators = [(operator.name, operator.spec) for operator in compiled.operators]
+    assert ({"p"} if expected else set()) == needless_projections(operators, leaving=["sums"])
+
+
+def test_a_field_that_a_projection_left_out_stays_out_of_reach() -> None:
+    """`n` exists before the projection; after it, its sum must be that of nothing. (A flow file may not even ask.)"""
+    total = specs.Aggregation("total", "sum", parse("n"))
+    program = Program(
+        {
+            "p": specs.Project("s", (("who", parse("who")),)),
+            "sums": specs.Aggregate("p", ("who",), (total,), specs.Window(size_ms=60_000)),
+        },
+        inputs=["s"],
+        outputs=["sums"],
+    )
+    program.process("s", Batch([{"who": "a", "n": 5}], [None], [1], [0], 0))
+    (row,) = program.process("s", Batch.empty(END_MS))["sums"].values
+    assert "a" in row.values()
+    assert 5 not in row.values()
+
+
+def test_pruned_and_whole_records_give_the_same_results() -> None:
+    """The same flow, once from bytes by the pruned way and once from values that have everything."""
+    compiled = graph("a: {op: filter, input: s, where: x.y > 1}", SUMS % "a")
+    values = [{"t": t, "who": {"name": "ab"[t % 2]}, "n": t, "x": {"y": t % 3}, "more": [t]} for t in range(40)]
+    outputs: list[bytes] = []
+    flow = FlowRun(compiled, lambda _, encoded: outputs.extend(encoded.values))
+    flow.feed("s", [msgspec.json.encode(value) for value in values], now_ms=0)
+    flow.close()
+    whole = flow_program(compiled)
+    whole.process("s", Batch(values, [None] * 40, list(range(40)), range(40), 0))
+    expected = whole.process("s", Batch.empty(END_MS))["sums"].values
+    assert len(expected) == 2
+    assert expected == [msgspec.json.decode(raw) for raw in outputs]
