@@ -180,9 +180,8 @@ class Checker:
         if not function.accepts(len(tree.arguments)):
             self._wrong_count(tree, function.usage)
         found = [self._argument(function, tree, position) for position in range(len(tree.arguments))]
-        if function.returns is not None:
-            return function.returns
-        return frozenset[str]().union(*found) - NULL  # type: ignore[return-value]
+        either: Kinds = frozenset().union(*found)
+        return either - NULL if function.returns is None else function.returns
 
     def _argument(self, function: Function, tree: Call, position: int) -> Kinds:
         argument = tree.arguments[position]
@@ -213,10 +212,5 @@ class Checker:
         return frozenset().union(*(kinds - NULL for kinds in found[:-1]), found[-1])
 
     def _wrong_count(self, tree: Call, usage: str) -> None:
-        count = counted(tree.arguments)
+        count = f"{len(tree.arguments)} arguments"
         self.problems.append(Problem(f"{tree.name}() does not take {count}: {usage}", tree.column, usage, count))
-
-
-def counted(arguments: tuple[Tree, ...]) -> str:
-    """The number of arguments in words."""
-    return "1 argument" if len(arguments) == 1 else f"{len(arguments)} arguments"

@@ -51,6 +51,11 @@ def call_of(name: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(name_of(name), list(arguments), [])
 
 
+def constant_of(value: Any) -> ast.expr:
+    """A constant of any immutable type: Python's compiler takes tuples and frozen sets too."""
+    return ast.Constant(value)
+
+
 def compare(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
     return ast.Compare(left, [op], [right])
 

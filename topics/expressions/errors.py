@@ -21,7 +21,7 @@ class ExpressionError(ValueError):
 
     def __init__(self, text: str, problems: Iterable[Problem]) -> None:
         self.text = text
-        self.problems = tuple(sorted(problems, key=lambda problem: problem.column))
+        self.problems = tuple(sorted(dict.fromkeys(problems), key=lambda problem: problem.column))
         assert self.problems, text
         super().__init__("; ".join(f"at column {problem.column}: {problem.message}" for problem in self.problems))
 

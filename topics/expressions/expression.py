@@ -5,7 +5,7 @@ from typing import Final, get_args
 from typing import Literal as OneOf
 
 from topics.expressions.canonical import canonical
-from topics.expressions.checker import Checker, counted
+from topics.expressions.checker import Checker
 from topics.expressions.errors import ExpressionError, Problem, did_you_mean, nearest_word
 from topics.expressions.kinds import ANY, NUMBER, FieldType, Kinds, Schema, field_type, kinds_of_type
 from topics.expressions.parser import parse_tree
@@ -60,7 +60,7 @@ def parse_aggregation(text: str, *, schema: Schema | None = None) -> tuple[Aggre
     wanted = 0 if function == "count" else 1
     if len(tree.arguments) != wanted:
         usage = "count()" if function == "count" else f"{function}(expression)"
-        count = counted(tree.arguments)
+        count = f"{len(tree.arguments)} arguments"
         raise ExpressionError(
             text, [Problem(f"{function}() does not take {count}: {usage}", tree.column, usage, count)]
         )

@@ -4,8 +4,9 @@ It raises where the safe form would give null, and never differs otherwise.
 """
 
 import ast
+from typing import Any
 
-from topics.expressions.emitter import RECORD, Emitter, call_of, compare, field_or_null, name_of
+from topics.expressions.emitter import RECORD, Emitter, call_of, compare, constant_of, field_or_null, name_of
 from topics.expressions.kinds import BOOL, FLOAT, NULL, NUMBER
 from topics.expressions.limits import INT_MAX
 from topics.expressions.tree import (
@@ -58,7 +59,9 @@ class FastEmitter(Emitter):
             case Comparison(op=op, left=left, right=right):
                 return compare(self.value(left), COMPARISONS[op](), self.value(right))
             case Membership(item=item, container=container):
-                return compare(self.value(item), ast.In(), constants(container, frozenset) or self.value(container))
+                listed = constants(container)
+                within = self.value(container) if listed is None else constant_of(frozenset(listed))
+                return compare(self.value(item), ast.In(), within)
             case Not(operand=operand):
                 return ast.UnaryOp(ast.Not(), self._boolean(operand))
             case Logic(op=op, operands=operands):
@@ -112,11 +115,12 @@ class FastEmitter(Emitter):
         return ast.BinOp(left, _ARITHMETIC[tree.op](), right)
 
 
-def constants(container: Tree, of: type[frozenset[object]] | type[tuple[object, ...]]) -> ast.expr | None:
-    """A list of nothing but constants, as one constant; None for any other container."""
-    if not isinstance(container, ListOf) or not all(isinstance(item, Literal) for item in container.items):
+def constants(container: Tree) -> tuple[Any, ...] | None:
+    """The elements of a list of nothing but constants; None for any other container."""
+    if not isinstance(container, ListOf):
         return None
-    return ast.Constant(of(item.value for item in container.items if isinstance(item, Literal)))  # type: ignore[arg-type]
+    found = tuple(item.value for item in container.items if isinstance(item, Literal))
+    return found if len(found) == len(container.items) else None
 
 
 def _number(value: ast.expr) -> ast.expr:

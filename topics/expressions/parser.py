@@ -126,12 +126,11 @@ class _Parser:
         self._enter()
         operand = self._signed()
         self._brackets -= 1
-        if (
-            isinstance(operand, Literal)
-            and isinstance(operand.value, int | float)
-            and not isinstance(operand.value, bool)
-        ):
-            return self._made(Literal(-operand.value, column=column))
+        match operand:
+            case Literal(value=bool()):
+                pass
+            case Literal(value=int(number) | float(number)):
+                return self._made(Literal(-number, column=column))
         return self._made(Negative(operand, column=column))
 
     def _postfix(self) -> Tree:

@@ -2,7 +2,7 @@
 
 import ast
 
-from topics.expressions.emitter import Emitter, call_of, compare, field_or_null
+from topics.expressions.emitter import Emitter, call_of, compare, constant_of, field_or_null
 from topics.expressions.fast import COMPARISONS, constants
 from topics.expressions.tree import (
     Arithmetic,
@@ -54,7 +54,9 @@ class SafeEmitter(Emitter):
             case Arithmetic(op=op, left=left, right=right) | Comparison(op=op, left=left, right=right):
                 return call_of(_OPERATIONS[op], self.value(left), self.value(right))
             case Membership(item=item, container=container):
-                return call_of("member", self.value(item), constants(container, tuple) or self.value(container))
+                listed = constants(container)
+                within = self.value(container) if listed is None else constant_of(listed)
+                return call_of("member", self.value(item), within)
             case Not(operand=operand):
                 return call_of("negation", self.value(operand))
             case Logic(op=op, operands=operands):

@@ -92,6 +92,7 @@ CERTAIN_FAULTS = [
         "user < user",
         [(0, "< needs number or list or string, found object"), (7, "< needs number or list or string, found object")],
     ),
+    ("0 < user < 9", [(4, "< needs number or list or string, found object")]),
     # logic
     ("bytes and flag", [(0, "and needs bool, found int")]),
     ("not proto", [(4, "not needs bool, found string")]),
@@ -106,9 +107,9 @@ CERTAIN_FAULTS = [
     ("lower(bytes)", [(6, "lower() needs string, found int")]),
     ("lower()", [(0, "lower() does not take 0 arguments: lower(text)")]),
     ("replace(proto, 'a')", [(0, "replace() does not take 2 arguments: replace(text, old, new)")]),
-    ("min(1)", [(0, "min() does not take 1 argument: min(a, b, ...)")]),
+    ("min(1)", [(0, "min() does not take 1 arguments: min(a, b, ...)")]),
     ("if(flag, 1)", [(0, "if() does not take 2 arguments: if(condition, then, else) or if(a, x, b, y, else)")]),
-    ("coalesce(1)", [(0, "coalesce() does not take 1 argument: coalesce(a, b, ...)")]),
+    ("coalesce(1)", [(0, "coalesce() does not take 1 arguments: coalesce(a, b, ...)")]),
     (
         "truncate(ts, 'month')",
         [(13, "truncate() needs a duration such as '10s' (units ms, s, m, h, d, w), found 'month'")],
@@ -201,10 +202,10 @@ BAD_AGGREGATIONS = [
     ("summ(bytes)", 0, r"summ\(\) is no aggregation; did you mean sum\?"),
     ("lower(proto)", 0, r"lower\(\) is no aggregation"),
     ("sum()", 0, r"sum\(\) does not take 0 arguments: sum\(expression\)"),
-    ("count(bytes)", 0, r"count\(\) does not take 1 argument: count\(\)"),
+    ("count(bytes)", 0, r"count\(\) does not take 1 arguments: count\(\)"),
     ("sum(bytes) + 1", 11, "expected an aggregation"),
     ("sum(proto)", 4, r"sum\(\) needs number, found string"),
-    ("sum(max(byts))", 4, r"max\(\) does not take 1 argument"),
+    ("sum(max(byts))", 4, r"max\(\) does not take 1 arguments"),
     ("sum(byts)", 4, "there is no field byts; did you mean bytes"),
 ]
 
