@@ -1,30 +1,30 @@
 """`stigmergy flow`: check a flow file, draw it, try it. No broker is needed.
 
-Exit codes: 0 the flow is right, 1 it has problems (all are shown), 2 the command itself was used wrongly.
+`check` and `graph` end with `ExitCode.FAILURE` when the flow has problems, after showing all of them.
 """
 
-import json
+from collections.abc import Sized
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from services.cli.flow_run import run
+from services.cli import flow_run
+from services.cli.exits import ExitCode
+from services.cli.options import AsJson
+from services.cli.screen import console, errors, print_json
 from topics.flow.describe import partition_count
 from topics.flow.dot import to_dot
 from topics.flow.drawing import Row, draw
 from topics.flow.export import graph_values, problem_values
 from topics.flow.file import load_graph
 from topics.flow.graph import FlowGraph
-from topics.flow.problems import FlowError, Problem
+from topics.flow.problems import FlowError
 
-app = typer.Typer(help="Check, draw and try flow files; no broker needed.", no_args_is_help=True)
-app.command()(run)
+app = typer.Typer(help="Check, draw and try flow files; no broker needed.", no_args_is_help=True, add_completion=False)
 
 FlowFile = Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 _SEGMENT_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
@@ -32,17 +32,20 @@ _SEGMENT_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 @app.command()
 def check(file: FlowFile, as_json: AsJson = False) -> None:
     """Say everything that is wrong with a flow file, or what the compiler makes of it."""
-    graph = _load(file, as_json=as_json)
+    compiled = _load(file, as_json=as_json)
+    spec = compiled.spec
     if as_json:
-        _print_json(
-            {"file": str(file), "ok": True, "problems": [], "flow": graph.spec.name, "notes": list(graph.notes)}
-        )
+        print_json({"file": str(file), "ok": True, "flow": spec.name, "problems": [], "notes": list(compiled.notes)})
         return
-    console = Console(highlight=False)
-    counts = f"{_count(graph.spec.sources, 'source')}, {_count(graph.spec.operators, 'operator')}, "
-    counts += f"{_count(graph.spec.sinks, 'sink')}, {_count(graph.segments, 'segment')}"
-    console.print(Text.assemble(("✓ ", "bold green"), (graph.spec.name, "bold"), f" is right: {counts}"))
-    for note in graph.notes:
+    parts = (
+        (spec.sources, "source"),
+        (spec.operators, "operator"),
+        (spec.sinks, "sink"),
+        (compiled.segments, "segment"),
+    )
+    counts = ", ".join(_count(things, what) for things, what in parts)
+    console.print(Text.assemble(("✓ ", "bold green"), (spec.name, "bold"), f" is right: {counts}"))
+    for note in compiled.notes:
         console.print(Text.assemble(("  note  ", "yellow"), note), soft_wrap=True)
 
 
@@ -57,45 +60,14 @@ def graph(
         raise typer.BadParameter("take one of --json and --dot")
     compiled = _load(file, as_json=as_json)
     if as_json:
-        _print_json(graph_values(compiled))
+        print_json(graph_values(compiled))
     elif dot:
         typer.echo(to_dot(compiled), nl=False)
     else:
         _draw(compiled)
 
 
-def _draw(compiled: FlowGraph) -> None:
-    console = Console(highlight=False)
-    rows = draw(compiled)
-    lanes, names, ops = (
-        max(len(cell) for cell in column) for column in zip(*((r.lanes, r.name, r.op) for r in rows), strict=True)
-    )
-    for row in rows:
-        line = Text.assemble(
-            (f"{row.lanes:<{lanes}}  ", "bold"),
-            (f"{row.name:<{names}}  ", _style(row)),
-            (f"{row.op:<{ops}}  ", "dim"),
-            row.text,
-        )
-        line.rstrip()
-        # On a terminal a long line is cut, so that the lanes stay whole; a pipe gets all of it.
-        whole = not console.is_terminal
-        console.print(line, no_wrap=True, overflow="ignore" if whole else "ellipsis", crop=not whole)
-    console.print()
-    for number, segment in enumerate(compiled.segments, start=1):
-        partitions = (
-            "as many partitions as its topic" if segment.partitions is None else partition_count(segment.partitions)
-        )
-        label = Text(f"segment {number}", style=_SEGMENT_COLOURS[(number - 1) % len(_SEGMENT_COLOURS)])
-        console.print(
-            Text.assemble(label, f"  {segment.id}  {', '.join(segment.operators)}  ({partitions})"), soft_wrap=True
-        )
-
-
-def _style(row: Row) -> str:
-    if row.segment is None:
-        return "bold"
-    return _SEGMENT_COLOURS[(row.segment - 1) % len(_SEGMENT_COLOURS)]
+app.command()(flow_run.run)
 
 
 def _load(file: Path, *, as_json: bool) -> FlowGraph:
@@ -104,21 +76,41 @@ def _load(file: Path, *, as_json: bool) -> FlowGraph:
     except FlowError as error:
         if as_json:
             problems = [problem_values(problem) for problem in error.problems]
-            _print_json({"file": str(file), "ok": False, "problems": problems})
+            print_json({"file": str(file), "ok": False, "problems": problems})
         else:
-            _print_problems(error)
-        raise typer.Exit(1) from None
+            errors.print(Text(str(error)), soft_wrap=True)
+            total = f"{_count(error.problems, 'problem')} in {error.filename}"
+            errors.print(Text(total, style="bold red"), soft_wrap=True)
+        raise typer.Exit(ExitCode.FAILURE) from None
 
 
-def _print_problems(error: FlowError) -> None:
-    console = Console(stderr=True, highlight=False)
-    console.print(Text(str(error)), soft_wrap=True)
-    console.print(Text(f"{_count(error.problems, 'problem')} in {error.filename}", style="bold red"), soft_wrap=True)
+def _draw(compiled: FlowGraph) -> None:
+    rows = draw(compiled)
+    columns = zip(*((row.lanes, row.name, row.op) for row in rows), strict=True)
+    lanes, names, ops = (max(len(cell) for cell in column) for column in columns)
+    for row in rows:
+        line = Text(f"{row.lanes:<{lanes}}  ", style="bold")
+        line.append(f"{row.name:<{names}}  ", style=_style(row)).append(f"{row.op:<{ops}}  ", style="dim")
+        line.append(row.text, style="not bold").rstrip()
+        # On a terminal a long line is cut, so that the lanes stay whole; a pipe gets all of it.
+        whole = not console.is_terminal
+        console.print(line, no_wrap=True, overflow="ignore" if whole else "ellipsis", crop=not whole)
+    console.print()
+    for number, segment in enumerate(compiled.segments, start=1):
+        count = "as many partitions as its topic" if segment.partitions is None else partition_count(segment.partitions)
+        label = Text(f"segment {number}", style=_colour(number))
+        console.print(
+            label.append(f"  {segment.id}  {', '.join(segment.operators)}  ({count})", style="default"), soft_wrap=True
+        )
 
 
-def _count(things: tuple[Problem, ...] | tuple[Any, ...], what: str) -> str:
+def _style(row: Row) -> str:
+    return "bold" if row.segment is None else _colour(row.segment)
+
+
+def _colour(segment: int) -> str:
+    return _SEGMENT_COLOURS[(segment - 1) % len(_SEGMENT_COLOURS)]
+
+
+def _count(things: Sized, what: str) -> str:
     return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
