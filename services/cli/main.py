@@ -17,6 +17,14 @@ COMMANDS = {
     "status": "services.cli.status",
     "doctor": "services.cli.doctor",
     "flow": "services.cli.flow",
+    "run": "services.cli.run",
+    "withdraw": "services.cli.withdraw",
+    "assign": "services.cli.assign",
+    "flows": "services.cli.flows",
+    "hosts": "services.cli.hosts",
+    "top": "services.cli.top",
+    "dead-letters": "services.cli.dead_letters",
+    "host": "services.cli.host",
     "bench": "services.cli.bench",
     "config": "services.cli.config",
     "version": "services.cli.version",
@@ -71,6 +79,7 @@ def main() -> None:
 def _exit_code(fault: Exception) -> ExitCode | None:
     """What the fault ends the program with; None: it is a bug, and its traceback is wanted."""
     from services.embedded.errors import AlreadyRunningError, NotRunningError, StackError
+    from services.registry.errors import RegistryError
     from services.settings import SettingsError
 
     table = {
@@ -78,6 +87,7 @@ def _exit_code(fault: Exception) -> ExitCode | None:
         NotRunningError: ExitCode.NOT_RUNNING,
         StackError: ExitCode.FAILURE,
         SettingsError: ExitCode.USAGE,
+        RegistryError: ExitCode.FAILURE,
     }
     return next((code for kind, code in table.items() if isinstance(fault, kind)), None)
 

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import uvloop
 from services.host.calibration import calibrate
 from services.host.host import Host, HostParams, ReplacedError
 from services.logs import configure_logs
+from services.operators.collector import collect_rarely
 from services.settings import LOG_FORMATS, LOG_LEVELS
 
 log = structlog.get_logger(__name__)
@@ -23,11 +23,7 @@ EXIT_REPLACED = 4
 
 def run_host(params: HostParams) -> int:
     """Runs a host in this process until SIGTERM or SIGINT; the exit code."""
-    # Nothing of what is loaded by now is ever garbage; and records are freed by counting, so that the collector, which
-    # costs up to 40 % at its default pace, has little to find.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(200_000, 50, 100)
+    collect_rarely()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(params))

@@ -38,6 +38,7 @@ def dead_letter(flow: str, failure: Failure, origin: Origin, originals: Mapping[
         value=value[:VALUE_BYTES_KEPT_MAX] if value is not None and is_cut else value,
         headers=tuple(Header(name, text) for name, text in original.headers) if original is not None else (),
         cut=is_cut,
+        computed=None if original is not None else "one" if failure.offset >= 0 else "several",
     )
     topic = dead_letter_topic(flow)
     return topic, catalogue.DEAD_LETTERS.key_of(letter), catalogue.DEAD_LETTERS.codec.encode(letter, topic=topic)

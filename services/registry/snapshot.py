@@ -29,11 +29,11 @@ def read_registry(bootstrap: str) -> RegistryView:
 
 
 @contextmanager
-def reader(bootstrap: str) -> Iterator[Consumer]:
-    """A consumer outside all groups; what Kafka refuses becomes a RegistryError."""
+def reader(bootstrap: str, *, group: str = "stig.reader") -> Iterator[Consumer]:
+    """A consumer that joins no group (the client only demands its name); what Kafka refuses becomes a RegistryError."""
     settings = {
         "bootstrap.servers": bootstrap,
-        "group.id": "stig.reader",  # demanded by the client; nothing is ever committed under it
+        "group.id": group,
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "isolation.level": "read_committed",

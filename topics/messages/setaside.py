@@ -1,6 +1,6 @@
 """Records that were set aside instead of processed: dead letters and late records. Nothing is skipped silently."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,7 +18,8 @@ class DeadLetter(Message, frozen=True, kw_only=True):
     """A record that an operator, or the decoder before the first one, could not process, with all that a replay needs.
 
     In JSON the original bytes are base64. `value` None is a tombstone, as in Kafka. `cut`: the original was too large
-    to keep here and `value` is only its beginning; a replay reads it again at its origin.
+    to keep here and `value` is only its beginning; a replay reads it again at its origin. `computed`: `value` is what
+    the operator saw, computed from the one record at the origin or from several (the offset then means nothing).
     """
 
     flow: Name
@@ -31,6 +32,7 @@ class DeadLetter(Message, frozen=True, kw_only=True):
     value: bytes | None
     headers: tuple[Header, ...] = ()
     cut: bool = False
+    computed: Literal["one", "several"] | None = None
 
 
 class LateRecord(Message, frozen=True, kw_only=True):

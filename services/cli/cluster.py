@@ -1,0 +1,29 @@
+"""Which cluster a command talks to: the one that is named, else that of the running stack."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from services.embedded.errors import NotRunningError
+from services.embedded.home import Home
+from services.embedded.record import read_record
+from services.settings import load_settings
+
+BootstrapOption = Annotated[
+    str | None, typer.Option("--bootstrap", help="The Kafka cluster, as host:port. [default: the running stack's]")
+]
+
+
+def bootstrap_of(bootstrap: str | None, home: Path | None) -> str:
+    """The address from the flag or a setting, else from the stack that runs in the home."""
+    settings = load_settings({"home": home, "bootstrap": bootstrap}).settings
+    if settings.bootstrap is not None:
+        return settings.bootstrap
+    place = Home(settings.home)
+    record = read_record(place.record) if place.holder() is not None else None
+    if record is None or not record.bootstrap:
+        raise NotRunningError(
+            f"nothing runs in {settings.home}", "start it with stigmergy up, or name your Kafka with --bootstrap"
+        )
+    return record.bootstrap

@@ -1,0 +1,165 @@
+"""`stigmergy dead-letters`: look at the records that a flow could not process, and send them again."""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, print_json
+from services.registry.changes import flow_of
+from services.registry.errors import RegistryError
+from services.registry.snapshot import read_registry
+from services.setaside.letters import Letter, read_letters
+from services.setaside.replay import Original, Skipped, choose, read_bookmark, send
+
+app = typer.Typer(help="Look at the records that a flow could not process, and send them again.", no_args_is_help=True)
+
+FlowName = Annotated[str, typer.Argument(help="The flow's name.")]
+ERROR_SHOWN_MAX = 80
+
+
+@app.command("list")
+def list_letters(
+    flow: FlowName,
+    limit: Annotated[int, typer.Option(min=1, help="Show only the newest.")] = 50,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """List a flow's dead letters: number, origin, operator, error."""
+    address = _address(bootstrap, home, flow)
+    letters = list(read_letters(address, flow))
+    shown = letters[-limit:]
+    if as_json:
+        print_json({"flow": flow, "count": len(letters), "letters": [_values(each) for each in shown]})
+        return
+    if not letters:
+        console.print(f"{flow} has no dead letters.")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("number", "origin", "operator", "failed", "error"):
+        table.add_column(column, justify="right" if column == "number" else "left", no_wrap=column != "error")
+    for each in shown:
+        table.add_row(*_cells(each))
+    console.print(table)
+    if len(letters) > len(shown):
+        console.print(f"[dim]{len(letters) - len(shown)} older ones are not shown; see them with --limit[/dim]")
+
+
+@app.command()
+def show(
+    flow: FlowName,
+    number: Annotated[int, typer.Argument(min=0, help="The letter's number, as list shows it.")],
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one dead letter whole: error, origin, key, value, headers."""
+    (each,) = _chosen(_address(bootstrap, home, flow), flow, [number])
+    if as_json:
+        print_json(_values(each))
+        return
+    for name, value in _values(each).items():
+        console.print(Text.assemble((f"{name:<10}", "bold"), str(value)), soft_wrap=True)
+
+
+@app.command()
+def replay(
+    flow: FlowName,
+    numbers: Annotated[list[int] | None, typer.Argument(help="Only these. [default: all not yet replayed]")] = None,
+    *,
+    again: Annotated[bool, typer.Option("--again", help="Also those that were replayed before.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent, and send nothing.")] = False,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send the original records of dead letters to their origin topics again, each once; all of them or none."""
+    address = _address(bootstrap, home, flow)
+    if numbers:
+        letters, bookmark = _chosen(address, flow, numbers), None
+    else:
+        first = 0 if again else read_bookmark(address, flow)
+        letters = list(read_letters(address, flow, starts=lambda at: first))
+        bookmark = letters[-1].number + 1 if letters else None
+    choices = list(choose(address, letters))
+    originals = [each for each in choices if isinstance(each, Original)]
+    skipped = [each for each in choices if isinstance(each, Skipped)]
+    if letters and not dry_run:
+        send(address, flow, originals, bookmark=bookmark)
+    if as_json:
+        print_json({"flow": flow, "sent": [] if dry_run else _sent(originals), "dry_run": dry_run, "skipped": skipped})
+        return
+    verb = "would be sent" if dry_run else "sent"
+    for each in originals:
+        place = f"{each.origin.topic}/{each.origin.partition}"
+        console.print(f"letter {each.number}: {verb} to {place}, where it was at offset {each.origin.offset}")
+    for other in skipped:
+        console.print(Text.assemble((f"letter {other.number}: not sent; ", "yellow"), other.why), soft_wrap=True)
+    console.print(f"{len(originals)} {verb}, {len(skipped)} not" if choices else "There is nothing to replay.")
+
+
+def _address(bootstrap: str | None, home: Any, flow: str) -> str:
+    address = bootstrap_of(bootstrap, home)
+    flow_of(read_registry(address), flow)
+    return address
+
+
+def _chosen(address: str, flow: str, numbers: list[int]) -> list[Letter]:
+    """The letters of these numbers, in order. Raises RegistryError if one is not there."""
+    wanted = set(numbers)
+    found = [each for each in _from(address, flow, min(wanted)) if each.number in wanted]
+    if missing := sorted(wanted - {each.number for each in found}):
+        raise RegistryError(
+            f"{flow} has no dead letter {', '.join(map(str, missing))}",
+            f"see them with stigmergy dead-letters list {flow}",
+        )
+    return found
+
+
+def _from(address: str, flow: str, first: int) -> Iterator[Letter]:
+    return read_letters(address, flow, starts=lambda at: first)
+
+
+def _sent(originals: list[Original]) -> list[dict[str, Any]]:
+    return [{"number": each.number, "origin": each.origin} for each in originals]
+
+
+def _cells(each: Letter) -> tuple[str, ...]:
+    if each.letter is None:
+        return str(each.number), "-", "-", "-", f"unreadable: {each.unreadable}"
+    letter = each.letter
+    error = letter.error if len(letter.error) <= ERROR_SHOWN_MAX else letter.error[: ERROR_SHOWN_MAX - 1] + "…"
+    failed = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(letter.failed_ms / 1_000))
+    origin = f"{letter.origin.topic}/{letter.origin.partition}/{letter.origin.offset}"
+    return str(each.number), origin, letter.operator, failed, error.replace("\n", " ")
+
+
+def _values(each: Letter) -> dict[str, Any]:
+    if each.letter is None:
+        return {"number": each.number, "unreadable": each.unreadable}
+    letter = each.letter
+    return {
+        "number": each.number,
+        "operator": letter.operator,
+        "error": letter.error,
+        "attempts": letter.attempts,
+        "failed_ms": letter.failed_ms,
+        "origin": msgspec.to_builtins(letter.origin),
+        "key": _text(letter.key),
+        "value": _text(letter.value),
+        "headers": {header.name: _text(header.value) for header in letter.headers},
+        "cut": letter.cut,
+        "computed": letter.computed,
+    }
+
+
+def _text(raw: bytes | None) -> str | None:
+    """Bytes for a person: as text, with what is none spelled out."""
+    return raw.decode(errors="backslashreplace") if raw is not None else None

@@ -1,0 +1,44 @@
+"""`stigmergy host`: runs one host in the foreground."""
+
+from typing import Annotated
+
+import typer
+
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.options import HomeOption
+from services.logs import configure_logs
+from services.settings import load_settings
+
+app = typer.Typer()
+
+_ALLOW_HELP = "A module prefix or folder that python operators may load from; may be given several times."
+
+
+@app.command()
+def host(
+    *,
+    name: Annotated[str, typer.Option(help="The host's name, unique in the cluster.")],
+    region: Annotated[str, typer.Option(help="Where it stands.")] = "local",
+    capacity: Annotated[float | None, typer.Option(min=0.001, help="Relative speed. [default: measured]")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help=_ALLOW_HELP)] = None,
+    port: Annotated[int | None, typer.Option(help="Loopback port of /health and /metrics.")] = None,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Run a host until Ctrl-C: it takes the segments that the registry gives it, and drains them at the end."""
+    settings = load_settings({"home": home}).settings
+    configure_logs(settings.log_level, settings.log_format)
+    address = bootstrap_of(bootstrap, home)
+    from services.host.calibration import calibrate
+    from services.host.host import HostParams
+    from services.host.main import run_host
+
+    params = HostParams(
+        name=name,
+        region=region,
+        capacity=capacity if capacity is not None else calibrate(),
+        bootstrap=address,
+        allow=tuple(allow or ()),
+        port=port,
+    )
+    raise typer.Exit(run_host(params))

@@ -1,0 +1,115 @@
+"""`stigmergy run`: submits a flow, spreads it over the hosts that live, and follows it until it runs."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.exits import ExitCode
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, errors, print_json, show_error
+from services.cli.settling import Settled, wait_running
+from services.registry.errors import RegistryError
+from services.registry.liveness import live_hosts
+from services.registry.submit import Submission, submit
+from topics.flow.problems import FlowError
+
+app = typer.Typer()
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)],
+    *,
+    hosts: Annotated[str | None, typer.Option(help="Only these hosts, as a,b. [default: all that live]")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Then watch it, as stigmergy top does.")] = False,
+    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait until it runs.")] = 60.0,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a flow on the hosts: submit it, place it by a simple rule, and wait until it runs."""
+    address = bootstrap_of(bootstrap, home)
+    chosen = choose_hosts(address, hosts)
+    try:
+        submission = submit(address, file.read_text(), hosts=chosen, filename=str(file))
+    except FlowError as error:
+        errors.print(Text(str(error)), soft_wrap=True)
+        raise typer.Exit(ExitCode.FAILURE) from None
+    except UnicodeDecodeError as error:
+        raise RegistryError(f"{file} is not text: {error}", "save it as UTF-8") from error
+    with errors.status("starting") as status:
+        settled = wait_running(
+            address,
+            submission.placements,
+            timeout_s=timeout_s,
+            on_progress=lambda running, wanted: status.update(f"{running} of {wanted} run"),
+        )
+    if as_json:
+        print_json(_values(submission, settled))
+    else:
+        _show(submission, settled)
+    if not settled.is_running:
+        raise typer.Exit(ExitCode.FAILURE)
+    if follow:
+        from services.cli.top import watch
+
+        watch(address, flow=submission.flow)
+
+
+def choose_hosts(bootstrap: str, named: str | None) -> list[str]:
+    """The hosts that live, or those of them that were named. Raises RegistryError if there are none."""
+    live = sorted(live_hosts(bootstrap, now_ms=time.time_ns() // 1_000_000))
+    if named is None:
+        if not live:
+            raise RegistryError("no host lives", "start one with stigmergy host --name NAME, or all with stigmergy up")
+        return live
+    wanted = [name.strip() for name in named.split(",") if name.strip()]
+    for name in wanted:
+        if name not in live:
+            raise RegistryError(f"host {name!r} does not live", f"the hosts that do: {', '.join(live) or 'none'}")
+    if not wanted:
+        raise RegistryError("--hosts names no host", "such as --hosts edge-1,edge-2")
+    return wanted
+
+
+def _show(submission: Submission, settled: Settled) -> None:
+    for topic in submission.created:
+        console.print(f"made topic {topic}")
+    by_host: dict[str, int] = {}
+    for placement in submission.placements.values():
+        by_host[str(placement.host)] = by_host.get(str(placement.host), 0) + 1
+    where = ", ".join(f"{count} on {name}" for name, count in sorted(by_host.items()))
+    if settled.is_running:
+        console.print(
+            Text.assemble(
+                ("✓ ", "bold green"), (submission.flow, "bold"), f" runs at revision {submission.revision}: "
+            ),
+            f"{len(submission.placements)} partitions of its segments, {where}",
+            soft_wrap=True,
+        )
+    else:
+        show_error(f"{submission.flow} does not run yet: {settled.trouble}", "see it with stigmergy flows")
+
+
+def _values(submission: Submission, settled: Settled) -> dict[str, Any]:
+    return {
+        "flow": submission.flow,
+        "revision": submission.revision,
+        "created_topics": submission.created,
+        "running": settled.is_running,
+        "trouble": None if settled.is_running else settled.trouble,
+        "placements": [
+            {
+                "segment": segment,
+                "partition": partition,
+                "host": placement.host,
+                "epoch": placement.epoch,
+                "state": status.state if (status := settled.statuses[segment, partition]) is not None else None,
+            }
+            for (segment, partition), placement in submission.placements.items()
+        ],
+    }

@@ -1,0 +1,145 @@
+"""`stigmergy top`: live rates, waits, lag and state of every operator and host, from the metrics topics."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, print_json
+from services.cli.tally import WINDOW_S, HostLine, OperatorLine, Tally
+from services.registry.snapshot import TIMEOUT_S, reader
+from topics import catalogue
+from topics.errors import MessageError
+from topics.topic import Topic
+
+app = typer.Typer()
+
+TOPICS: dict[str, Topic[Any]] = {topic.name: topic for topic in (catalogue.METRICS_OPERATORS, catalogue.METRICS_HOSTS)}
+REFRESH_S = 0.5
+SETTLE_S = 1.5
+"""How long a single look waits for rows: hosts report once a second."""
+
+
+@app.command()
+def top(
+    flow: Annotated[str | None, typer.Argument(help="Only this flow. [default: all]")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look once and end; --json implies it.")] = False,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch operators and hosts live: records a second, service time, wait, lag, state. Ctrl-C ends it."""
+    address = bootstrap_of(bootstrap, home)
+    if not once and not as_json:
+        watch(address, flow=flow)
+        return
+    with _metrics(address) as consumer:
+        tally = Tally()
+        _take(consumer, tally, for_s=SETTLE_S)
+    now_s = int(time.time())
+    operators, hosts = tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
+    if as_json:
+        print_json({"window_s": WINDOW_S, "operators": operators, "hosts": hosts})
+    else:
+        console.print(_screen(operators, hosts))
+
+
+def watch(bootstrap: str, *, flow: str | None) -> None:
+    """Draws until Ctrl-C."""
+    tally = Tally()
+    with _metrics(bootstrap) as consumer, Live(console=console, auto_refresh=False) as live:
+        try:
+            while True:
+                _take(consumer, tally, for_s=REFRESH_S)
+                now_s = int(time.time())
+                lines = tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
+                live.update(_screen(*lines), refresh=True)
+        except KeyboardInterrupt:
+            return
+
+
+@contextmanager
+def _metrics(bootstrap: str) -> Iterator[Consumer]:
+    """A consumer of the metrics topics, from a window ago on."""
+    with reader(bootstrap) as consumer:
+        known = consumer.list_topics(timeout=TIMEOUT_S).topics
+        since_ms = (int(time.time()) - WINDOW_S - 1) * 1_000
+        wanted = [
+            TopicPartition(name, partition, since_ms)
+            for name in TOPICS
+            if name in known
+            for partition in known[name].partitions
+        ]
+        consumer.assign(consumer.offsets_for_times(wanted, timeout=TIMEOUT_S) if wanted else [])
+        yield consumer
+
+
+def _take(consumer: Consumer, tally: Tally, *, for_s: float) -> None:
+    """Bring in what comes during this time. Rows that are none of ours are left out."""
+    deadline_s = time.monotonic() + for_s
+    while (left_s := deadline_s - time.monotonic()) > 0:
+        for record in consumer.consume(500, timeout=min(left_s, 0.1)):
+            error = record.error()
+            if error is not None:
+                if error.code() != KafkaError._PARTITION_EOF and error.fatal():
+                    return
+                continue
+            name = str(record.topic())
+            try:
+                tally.add(
+                    TOPICS[name].codec.decode(record.value(), topic=name, partition=0, offset=record.offset() or 0)
+                )
+            except MessageError:
+                continue
+
+
+def _screen(operators: list[OperatorLine], hosts: list[HostLine]) -> Group:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("flow", "operator", "host"):
+        table.add_column(column, no_wrap=True)
+    for column in ("parts", "in/s", "out/s", "service µs", "wait ms", "lag", "state", "dead", "late"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for line in operators:
+        table.add_row(
+            line.flow,
+            line.operator,
+            line.host,
+            str(line.partitions),
+            f"{line.in_per_s:,.1f}",
+            f"{line.out_per_s:,.1f}",
+            f"{line.service_us:,.1f}",
+            f"{line.wait_ms:,.1f}",
+            f"{line.lag:,}",
+            _bytes(line.state_bytes),
+            Text(str(line.dead_letters), "red" if line.dead_letters else "dim"),
+            Text(str(line.late), "yellow" if line.late else "dim"),
+        )
+    machines = Table(box=None, header_style="bold", pad_edge=False)
+    machines.add_column("host", no_wrap=True)
+    for column in ("cpu", "memory", "operators", "loop delay ms"):
+        machines.add_column(column, justify="right", no_wrap=True)
+    for each in hosts:
+        memory = _bytes(each.memory_bytes)
+        machines.add_row(
+            each.host, f"{100 * each.cpu:.0f} %", memory, str(each.operators), f"{each.loop_delay_ms_max:.1f}"
+        )
+    nothing = Text("No operator has had a record in the last seconds.", "dim")
+    return Group(machines, Text(), table if operators else nothing)
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1_000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1_000
+    return f"{size:.1f} GB"

@@ -1,0 +1,36 @@
+"""`stigmergy withdraw`: ends a flow; its topics and state stay."""
+
+import time
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, print_json
+from services.registry.changes import withdrawn
+from services.registry.snapshot import read_registry
+from services.registry.write import write
+from topics.messages import Placement
+
+app = typer.Typer()
+
+
+@app.command()
+def withdraw(
+    flow: Annotated[str, typer.Argument(help="The flow's name.")],
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a flow: hosts drain and stop its segments. Run it again later and it goes on where it stopped."""
+    address = bootstrap_of(bootstrap, home)
+    entries = withdrawn(read_registry(address), flow, now_ms=time.time_ns() // 1_000_000)
+    write(address, entries)
+    freed = sum(isinstance(message, Placement) for _, message in entries)
+    if as_json:
+        print_json({"flow": flow, "withdrawn": True, "placements_ended": freed})
+    else:
+        done = f" is withdrawn; {freed} partitions of its segments drain and stop"
+        console.print(Text.assemble(("✓ ", "bold green"), (flow, "bold"), done), soft_wrap=True)
