@@ -21,7 +21,7 @@ up: setup ## Start the product: Kafka, Redis and all services; Ctrl-C stops it
 	@$(BIN)/stigmergy up
 
 test: setup ## Run the unit, property, simulation and integration tests
-	@$(BIN)/pytest tests
+	@$(BIN)/pytest tests -m "not bench"
 
 lint: setup ## Ruff and mypy
 	@$(BIN)/ruff check .
