@@ -9,7 +9,9 @@ from typer.testing import CliRunner, Result
 
 from services.cli.flow import app
 
-GOOD_FLOWS = Path("tests/flows/good")
+GOOD_FLOWS = Path(__file__).parents[2] / "flows" / "good"
+
+pytestmark = pytest.mark.usefixtures("forgotten_imports")
 
 ORDERS = [
     {"t": 1_000, "id": "a", "who": "ann", "n": 5, "tags": ["x", "y"]},
@@ -268,3 +270,21 @@ def test_the_flow_with_every_operator_runs(tmp_path: Path) -> None:
     assert {"scores", "german-visits", "french-lines"} == by_sink.keys()
     assert 10 == sum(value["amount"] == 20.0 for value in by_sink["scores"])
     assert "0 late, 0 undecodable, 0 dead" in result.stderr
+
+
+def test_the_flow_of_the_design_ranks_the_top_talkers(tmp_path: Path) -> None:
+    """The first flow that anybody sees."""
+    packets = [
+        {"ts": 1_000, "src": "a", "dst": "b", "proto": "tcp", "bytes": 5},
+        {"ts": 2_000, "src": "a", "dst": "c", "proto": "tcp", "bytes": 7},
+        {"ts": 2_500, "src": "a", "dst": "b", "proto": "tcp", "bytes": 4},
+        {"ts": 2_600, "src": "z", "dst": "z", "proto": "udp", "bytes": 99},
+    ]
+    result = run(GOOD_FLOWS / "top-talkers.yaml", "--input", write(tmp_path / "packets.jsonl", packets))
+    windows: dict[int, list[tuple[int, str, int, int]]] = {}
+    for row in rows(result):
+        value = row["value"]
+        assert value["window_end"] - 1 == row["time"]
+        windows.setdefault(value["window_end"], []).append((value["rank"], value["dst"], value["bytes"], value["n"]))
+    assert 120 == len(windows)
+    assert {((1, "b", 9, 2), (2, "c", 7, 1))} == {tuple(ranked) for ranked in windows.values()}

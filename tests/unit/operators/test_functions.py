@@ -1,6 +1,5 @@
 """Which user functions may be loaded, and what is said about those that may not."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,7 @@ def several(record):
 NUMBER = 5
 """
 
-
-@pytest.fixture(autouse=True)
-def clean_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    import sys
-
-    monkeypatch.setattr(sys, "path", sys.path.copy())
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("forgotten_imports")
 
 
 @pytest.fixture
