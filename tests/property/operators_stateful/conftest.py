@@ -13,8 +13,6 @@ import pytest
 from services.operators.batch import BEGINNING_MS, END_MS, Batch
 from services.operators.operator import Operator
 
-LATENESS_MS = 12
-
 
 @dataclass(frozen=True)
 class Arrival:
@@ -36,22 +34,24 @@ class Stream:
 
 
 def stream(entropy: bytes, values: Sequence[dict[str, Any]], *, ports: int = 1) -> Stream:
-    """Three bytes make a record: one draw of bytes is much faster than many small draws.
+    """Three bytes make a record: one draw of bytes is much faster than many small draws. The first byte is the setting.
 
-    Each port has two upstream partitions. A record is late by its own partition alone, and a port's watermark is the
-    smaller one of its partitions, as after a re-key.
+    Each port has one or two upstream partitions. A record is late by its own partition alone, and a port's watermark is
+    the smaller one of its partitions, as after a re-key.
     """
-    newest: dict[tuple[int, int], int] = {(port, each): BEGINNING_MS for port in range(ports) for each in (0, 1)}
+    setting = entropy[0] if entropy else 0
+    partitions, lateness_ms = 1 + setting % 2, (0, 2, 6, 12)[setting >> 1 & 3]
+    newest = {(port, each): BEGINNING_MS for port in range(ports) for each in range(partitions)}
     arrivals, cuts, restarts = [], [], []
     now = 0
-    for flags, step, choice in zip(entropy[::3], entropy[1::3], entropy[2::3], strict=False):
-        port, partition = flags % ports, flags >> 2 & 1
-        now += step >> 6
-        time = now + step % 16 - 40  # also before the epoch
-        if time < newest[port, partition] - LATENESS_MS:
+    for flags, step, choice in zip(entropy[1::3], entropy[2::3], entropy[3::3], strict=False):
+        port, partition = flags % ports, (flags >> 2) % partitions
+        now += step >> 5
+        time = now + step % 16 - 60  # also before the epoch
+        if time < newest[port, partition] - lateness_ms:
             continue
         newest[port, partition] = max(newest[port, partition], time)
-        watermark_ms = max(min(newest[port, each] for each in (0, 1)) - LATENESS_MS, BEGINNING_MS)
+        watermark_ms = max(min(newest[port, each] for each in range(partitions)) - lateness_ms, BEGINNING_MS)
         arrivals.append(Arrival(port, time, values[choice % len(values)], watermark_ms))
         cuts.append(bool(flags & 8))
         restarts.append(flags & 48 == 48)
@@ -87,9 +87,16 @@ def run(
                 operator = rebuilt(operator, make, changelog)
     for port in range(ports):
         flush(Batch.empty(END_MS), port)
-    for name, table in operator.tables.items():
-        assert not (forgets and table.data) or "watermark" in name, f"{name} still holds {table.data} after the end"
+    rebuilt(operator, make, changelog)
+    for (name, key), value in changelog.items():
+        assert not forgets or "watermark" in name or value is None, f"{name} is left with {key!r}: {value!r}"
     return rows
+
+
+def uncut(given: Stream) -> Stream:
+    """The same arrivals in as few batches as can be, without restarts."""
+    never = [False] * len(given.arrivals)
+    return Stream(given.arrivals, never, never)
 
 
 def rebuilt(
@@ -118,4 +125,4 @@ def batch_of(arrivals: Sequence[Arrival]) -> Batch:
 @pytest.fixture(scope="session")
 def streams() -> SimpleNamespace:
     """`stream` makes one from bytes, `run` gives an operator's rows for it."""
-    return SimpleNamespace(stream=stream, run=run, rebuilt=rebuilt, batch_of=batch_of)
+    return SimpleNamespace(stream=stream, run=run, uncut=uncut, batch_of=batch_of)

@@ -58,40 +58,41 @@ def identity(value: Any) -> str:
     return repr(value)
 
 
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
-
-
 def place(value: Any) -> tuple[bool, Any]:
     return isinstance(value, str), value
 
 
 def result(function: str, records: list[Record]) -> Any:  # noqa: PLR0911 - one case for each function
     """What `function(x)` is for these records, which are in the order of arrival."""
+    if function == "n":
+        return len(records)
     present = [(time, record["x"]) for time, record in records if record.get("x") is not None]
-    numbers = [Fraction(x) for _, x in present if is_number(x)]
-    ordered = sorted((x for _, x in present if is_number(x) or isinstance(x, str)), key=place)
     match function:
-        case "n":
-            return len(records)
         case "count":
             return len(present)
-        case "sum":
-            whole = sum(Fraction(x) for _, x in present if isinstance(x, float) and abs(x) < 2**53) == 0
-            return int(sum(numbers)) if whole and abs(sum(numbers)) < 2**63 else float(sum(numbers))
-        case "mean":
-            return result("sum", records) / len(numbers) if numbers else None
-        case "min":
-            return ordered[0] if ordered else None
-        case "max":
-            return ordered[-1] if ordered else None
+        case "sum" | "mean" | "stddev":
+            return of_numbers(function, [x for _, x in present if isinstance(x, int | float)])
+        case "min" | "max":
+            ordered = sorted((x for _, x in present if isinstance(x, int | float | str)), key=place)
+            return None if not ordered else ordered[0] if function == "min" else ordered[-1]
         case "first":
             return min(present, key=lambda each: each[0])[1] if present else None
         case "last":
             return max(reversed(present), key=lambda each: each[0])[1] if present else None
-        case "stddev":
-            return float(statistics.stdev(numbers)) if len(numbers) > 1 else None
     return len({identity(x) for _, x in present})
+
+
+def of_numbers(function: str, numbers: list[int | float]) -> Any:
+    """Sum, mean and stddev in fractions; a sum with floats in it is a float, however round."""
+    exact = sum(map(Fraction, numbers))
+    is_whole = 0 == sum(Fraction(x) for x in numbers if isinstance(x, float) and abs(x) < 2**53)
+    total = int(exact) if is_whole and abs(exact) < 2**63 else float(exact)
+    match function:
+        case "sum":
+            return total
+        case "mean":
+            return total / len(numbers) if numbers else None
+    return float(statistics.stdev(map(Fraction, numbers))) if len(numbers) > 1 else None
 
 
 def group_of(record: dict[str, Any]) -> Any:
@@ -183,6 +184,7 @@ def check(streams: SimpleNamespace, drawn: bytes, names: Names, window: specs.Wi
     if window is not None and window.emit == "close":
         assert [value["window_end"] - 1 for value in found] == [time for _, _, time in rows]
         assert sorted(time for _, _, time in rows) == [time for _, _, time in rows], "windows close in order"
+        assert streams.run(lambda: Aggregate(spec), streams.uncut(stream)) == rows, "the order is that of one batch"
         expected, found = closed(records, names, window), sorted(found, key=by_end)
     else:
         expected = changes(records, names, window)

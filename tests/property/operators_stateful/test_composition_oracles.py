@@ -50,7 +50,7 @@ class Whole(Operator):
 def top_talkers(records: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
     """For each window and net the two sources with the most bytes, by looking at all records again and again."""
     rows = []
-    for start in range(-80, 100, HOP_MS):
+    for start in range(-100, 160, HOP_MS):
         inside = [value for time, value in records if start <= time < start + SIZE_MS]
         for net in ("x", "y"):
             totals = []
