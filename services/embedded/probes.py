@@ -47,7 +47,24 @@ class RedisProbe(msgspec.Struct, frozen=True, tag="redis"):
             return False
 
 
-Probe = KafkaProbe | RedisProbe
+class HttpProbe(msgspec.Struct, frozen=True, tag="http"):
+    """One of our own processes is ready when its health page says so."""
+
+    url: str
+
+    def answers(self) -> bool:
+        """Gets the page."""
+        from urllib.error import URLError
+        from urllib.request import urlopen
+
+        try:
+            with urlopen(self.url, timeout=ANSWER_TIMEOUT_S) as answer:  # noqa: S310 - the address is our own
+                return bool(answer.status == 200)
+        except (URLError, OSError, ValueError):
+            return False
+
+
+Probe = KafkaProbe | RedisProbe | HttpProbe
 
 
 def _listens(address: str) -> bool:

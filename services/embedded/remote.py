@@ -64,7 +64,7 @@ def stop(home: Home) -> bool:
         _signal(holder, signal_number)
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
-            if home.holder() != holder:
+            if not holder.lives():  # later than the lock's release, which comes before Python's own end
                 return True
             time.sleep(POLL_S)
     raise StackError(f"process {holder.pid} does not end, even when killed", "look at it with ps; a disk may hang")
