@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from services.cli.exits import ExitCode
 from services.cli.record_files import Folder, InputError, Lines, Writer, assign, batches, open_input, shown
 from services.operators.collector import collect_rarely
 from services.operators.failure import Failure
@@ -27,7 +28,7 @@ SHOWN_FAILURES_MAX = 5
 
 _INPUT_HELP = "Records as JSON lines: FILE, or - for standard input. With several sources SOURCE=FILE for each."
 _OUTPUT_HELP = "Write SINK.jsonl (values alone), late.jsonl and dead-letters.jsonl to this folder."
-_ALLOW_HELP = "A module prefix or folder that python operators may load from. [default: the flow file's folder]"
+_ALLOW_HELP = "A module prefix or folder that python operators may load from. Default: the flow file's folder."
 
 
 def run(
@@ -52,13 +53,13 @@ def run(
             sys.stdout.flush()
     except BrokenPipeError:  # Whoever read our results has seen enough.
         sys.stderr.close()
-        raise typer.Exit(0) from None
+        raise typer.Exit(ExitCode.OK) from None
     except FlowError as error:
         console.print(escape(str(error)), soft_wrap=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(ExitCode.FAILURE) from None
     except (FunctionError, InputError, OSError) as error:
         console.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(2 if isinstance(error, InputError) else 1) from None
+        raise typer.Exit(ExitCode.USAGE if isinstance(error, InputError) else ExitCode.FAILURE) from None
     _summary(flow, failures, console, as_json=as_json)
 
 
