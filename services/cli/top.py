@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +24,7 @@ from topics.topic import Topic
 app = typer.Typer()
 
 TOPICS: dict[str, Topic[Any]] = {topic.name: topic for topic in (catalogue.METRICS_OPERATORS, catalogue.METRICS_HOSTS)}
+WIDTH = 160
 REFRESH_S = 0.5
 SETTLE_S = 1.5
 """How long a single look waits for rows: hosts report once a second."""
@@ -50,7 +51,8 @@ def top(
     if as_json:
         print_json({"window_s": WINDOW_S, "operators": operators, "hosts": hosts})
     else:
-        console.print(_screen(operators, hosts))
+        # A pipe gets whole lines; a terminal what fits.
+        (console if console.is_terminal else Console(width=WIDTH)).print(_screen(operators, hosts))
 
 
 def watch(bootstrap: str, *, flow: str | None) -> None:

@@ -16,7 +16,8 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from services.host.broker import Broker
-from services.host.health import HealthServer
+from services.host.exposition import exposition
+from services.host.health import METRICS_TYPE, HealthServer, Page, plain
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
 from services.host.task import TaskContext, wall_clock_ms
@@ -96,7 +97,8 @@ class Host:
                 stack.push_async_callback(_cancelled, background)
                 await self._register()
                 if self.params.port is not None:
-                    await stack.enter_async_context(HealthServer(self.params.port, self.reports, self.view))
+                    pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
+                    await stack.enter_async_context(HealthServer(self.params.port, pages))
                 self._arrange(house)
                 log.info("host is ready", host=self.params.name, region=self.params.region, boot_id=self.boot_id)
                 await self._until_stopped(background)
@@ -163,6 +165,9 @@ class Host:
                 self._tenants[segment_id] = (tenant, asyncio.create_task(tenant.run()))
             else:
                 del self._tenants[segment_id]
+
+    def _metrics_page(self) -> Page:
+        return METRICS_TYPE, exposition(self.reports, garbage=self.view.garbage).encode()
 
     async def _still_ours(self, segment_id: str, partition: int, epoch: int) -> bool:
         await self._follower.fresh()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from services.host.segment_plan import partitions_of
 from services.registry.changes import submitted
@@ -33,10 +33,11 @@ class Submission:
 def submit(bootstrap: str, text: str, *, hosts: Sequence[str], filename: str = "<flow>") -> Submission:
     """Submits a flow and places it on these hosts. Raises FlowError for the text, RegistryError for the rest."""
     graph = parse_graph(text, filename=filename)
+    admin = connect(bootstrap)
     try:
-        counts = _topic_partitions(bootstrap)
+        counts = _topic_partitions(admin)
         _check_sources(graph, counts)
-        created = _make_sinks(bootstrap, graph, counts)
+        created = _make_sinks(admin, graph, counts)
         partitions = {segment.id: partitions_of(graph, segment, counts) for segment in graph.segments}
     except KafkaException as fault:
         raise RegistryError(f"the topics could not be read or made: {fault.args[0].str()}") from fault
@@ -50,8 +51,8 @@ def submit(bootstrap: str, text: str, *, hosts: Sequence[str], filename: str = "
     )
 
 
-def _topic_partitions(bootstrap: str) -> dict[str, int]:
-    topics = connect(bootstrap).list_topics(timeout=TIMEOUT_S).topics
+def _topic_partitions(admin: AdminClient) -> dict[str, int]:
+    topics = admin.list_topics(timeout=TIMEOUT_S).topics
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
 
@@ -71,14 +72,14 @@ def _check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
             )
 
 
-def _make_sinks(bootstrap: str, graph: FlowGraph, counts: dict[str, int]) -> tuple[str, ...]:
+def _make_sinks(admin: AdminClient, graph: FlowGraph, counts: dict[str, int]) -> tuple[str, ...]:
     """Sink topics that are missing get as many partitions as the widest source; a topic that is there stays."""
     missing = sorted({sink.topic for sink in graph.spec.sinks} - set(counts))
     if not missing:
         return ()
     width = max(counts[source.topic] for source in graph.spec.sources)
     wanted = [NewTopic(topic, num_partitions=width) for topic in missing]
-    for topic, future in connect(bootstrap).create_topics(wanted, request_timeout=TIMEOUT_S).items():
+    for topic, future in admin.create_topics(wanted, request_timeout=TIMEOUT_S).items():
         future.result(timeout=TIMEOUT_S)
         counts[topic] = width
     return tuple(missing)

@@ -1,0 +1,5 @@
+"""`python -m services.demo`."""
+
+from services.demo.main import main
+
+main()
