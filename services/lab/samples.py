@@ -1,6 +1,7 @@
 """Samples: what one seed of an experiment measured, and how samples of many seeds become rows.
 
-Spread is a 95 % confidence interval over seeds for a mean, from the per-seed means; the smallest and largest otherwise.
+Spread is a 95 % confidence interval over seeds for a mean, from the per-seed means; the smallest and largest
+otherwise.
 """
 
 import math

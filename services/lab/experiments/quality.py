@@ -19,7 +19,7 @@ SHAPES = (Shape.CHAIN, Shape.FAN_IN, Shape.FAN_OUT)
 
 
 def _case(
-    network: Network, ends: list[str], tasks: int, load: float, shape: Shape, name: str
+    network: Network, ends: list[str], *, tasks: int, load: float, shape: Shape, name: str
 ) -> tuple[Flow, list[Load]]:
     """A query and a background, the same for every rule that is compared on it."""
     rng = Random(name)
@@ -58,7 +58,9 @@ def _fig_2a(trial: Trial) -> list[Sample]:
     for label, load in LOADS.items():
         for tasks in TASKS:
             shape = SHAPES[(trial.seed + tasks) % 3] if tasks >= 3 else Shape.CHAIN
-            flow, background = _case(network, ends, tasks, load, shape, f"{trial.seed}/{label}/{tasks}")
+            flow, background = _case(
+                network, ends, tasks=tasks, load=load, shape=shape, name=f"{trial.seed}/{label}/{tasks}"
+            )
             for rule in RULES:
                 found, ratio = _compare(network, flow, background, seed=trial.seed, rule=rule, where=label)
                 samples += found
@@ -78,7 +80,9 @@ def _real(trial: Trial) -> list[Sample]:
         for label, load in LOADS.items():
             for tasks in (3, 5, 8):
                 shape = SHAPES[(trial.seed + tasks) % 3]
-                flow, background = _case(network, ends, tasks, load, shape, f"{trial.seed}/{name}/{label}/{tasks}")
+                flow, background = _case(
+                    network, ends, tasks=tasks, load=load, shape=shape, name=f"{trial.seed}/{name}/{label}/{tasks}"
+                )
                 found, ratio = _compare(
                     network, flow, background, seed=trial.seed, rule="ants", where="all real networks"
                 )

@@ -1,0 +1,78 @@
+"""`stigmergy evaluate`: one figure or table of the papers, ours beside theirs."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from services.cli.exits import ExitCode
+from services.cli.screen import console, errors, show_error
+
+if TYPE_CHECKING:
+    from services.lab.experiments import Experiment
+
+app = typer.Typer(help="Repeat a figure or table of the papers in the simulator, our numbers beside theirs.")
+
+
+@app.command()
+def evaluate(  # noqa: PLR0917 - Typer makes options of them
+    name: Annotated[str, typer.Argument(help="Which experiment; --list shows all.")] = "",
+    list_all: Annotated[bool, typer.Option("--list", help="Show all experiments.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; each experiment has its default.")] = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="How many seeds run at the same time.")] = 1,
+    topology: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Your network: square CSV of round trips in ms, or GML."),
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw a plot into this file (png, svg, pdf).")] = None,
+) -> None:
+    """Repeat a figure or table of the papers in the simulator, our numbers beside theirs."""
+    from services.lab.experiments import EXPERIMENTS
+    from services.lab.results import results, write
+    from services.lab.runner import run
+    from services.lab.samples import rows
+
+    if list_all:
+        _list(EXPERIMENTS.values())
+        return
+    if name not in EXPERIMENTS:
+        show_error(f"no experiment {name!r}", f"choose one of {', '.join(EXPERIMENTS)}; --list says what each asks")
+        raise typer.Exit(ExitCode.USAGE)
+    experiment = EXPERIMENTS[name]
+    chosen = range(first_seed, first_seed + (seeds or experiment.seeds))
+    with Progress(console=errors, transient=True) as progress:
+        task = progress.add_task(name, total=len(chosen))
+        samples = run(name, chosen, jobs=jobs, topology=topology, progress=lambda _: progress.update(task, advance=1))
+    command = f"stigmergy evaluate {name} --seeds {len(chosen)} --first-seed {first_seed}"
+    command += f" --topology {topology}" if topology else ""
+    found = results(command, rows(samples), seeds=list(chosen))
+    table = Table(title=found.command, title_justify="left", caption=f"the paper: {experiment.paper}")
+    table.add_column("measure")
+    for heading in ("value", "low", "high"):
+        table.add_column(heading, justify="right")
+    table.add_column("unit")
+    table.add_column("against")
+    for row in found.rows:
+        numbers = (f"{value:,.4g}" for value in (row.value, *row.spread))
+        table.add_row(row.measure, *numbers, row.unit, row.baseline or "")
+    console.print(table)
+    if json_file is not None:
+        write(found, json_file)
+    if plot is not None:
+        from services.lab.plots import plot_samples
+
+        plot_samples(samples, plot, title=name, x_label=experiment.x_label, y_label=experiment.y_label)
+
+
+def _list(experiments: Iterable["Experiment"]) -> None:
+    table = Table(title="Experiments", title_justify="left")
+    for heading in ("name", "question", "seeds", "the paper"):
+        table.add_column(heading)
+    for experiment in experiments:
+        table.add_row(experiment.name, experiment.question, str(experiment.seeds), experiment.paper)
+    console.print(table)

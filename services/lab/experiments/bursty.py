@@ -1,0 +1,82 @@
+"""Bursty rates from real traces: moves an hour and latency, with and without the damping (beyond the paper)."""
+
+from dataclasses import replace
+from random import Random
+
+from placement.leader_events import Published
+from placement.simulator.body import Body
+from placement.simulator.queries import QueryParams, background_load, mixed_query
+from placement.topology.transit_stub import TransitStubParams
+from services.lab.experiments.experiment import Experiment, Trial
+from services.lab.experiments.placing import RULES
+from services.lab.experiments.self_optimisation import faster, watchful
+from services.lab.samples import Sample
+from services.lab.traces import TRACES, rate_factors
+
+FLOWS = 10
+STEPS = 60
+STEP_MS = 5_000.0
+_NETWORK = TransitStubParams(transit_domains=1)
+
+
+def _bursty(trial: Trial) -> list[Sample]:
+    network, ends = trial.network(_NETWORK)
+    rng = Random(f"{trial.seed}/bursty")
+    queries = QueryParams()
+    background = [background_load(0.4, host.capacity, queries, rng=rng) for host in network.hosts]
+    flows = [mixed_query(f"q{k:02}", rng.randint(2, 6), ends, queries, rng=rng) for k in range(FLOWS)]
+    bursts = [rate_factors(TRACES[k % len(TRACES)], steps=STEPS, start=rng.randrange(0, 5_000)) for k in range(FLOWS)]
+    ants, leaders = RULES["ants"]
+    damped = watchful(leaders)
+    hours = STEPS * STEP_MS / 3_600_000
+    samples: list[Sample] = []
+    for series, how, beta in (
+        ("damped", damped, 1.1),
+        ("undamped", replace(damped, cool_down_rounds=0, pause_ms=0.0), 1.0),
+        ("never moving", replace(damped, watch=False), 1.1),
+    ):
+        body = Body(network, seed=trial.seed, ants=ants, leaders=how, background=background)
+        body.acquaint()
+        for flow in flows:
+            body.submit(replace(flow, beta=beta))
+            body.run_until_settled()
+        begun = len(body.decisions)
+        total_ms = 0.0
+        for step in range(STEPS):
+            for flow, burst in zip(flows, bursts, strict=True):
+                if flow.name in body.leaders:
+                    body.change_flow(replace(faster(flow, burst[step]), beta=beta))
+            body.run_for(STEP_MS)
+            mean_ms = sum(min(body.latency_ms(flow.name), 2_000.0) for flow in flows) / FLOWS
+            total_ms += mean_ms
+            samples.append(Sample("", mean_ms, "ms", seed=trial.seed, series=series, x=(step + 1) * STEP_MS / 1000))
+        moves = sum(isinstance(decision, Published) for _, decision in body.decisions[begun:])
+        samples.append(Sample(f"moves an hour and flow, {series}", moves / hours / FLOWS, "1/h", seed=trial.seed))
+        samples.append(Sample(f"mean latency, {series}", total_ms / STEPS, "ms", seed=trial.seed))
+        back = _returns(body, begun)
+        samples.append(Sample(f"moves straight back (A-B-A), {series}", float(back), "moves", seed=trial.seed))
+    return samples
+
+
+def _returns(body: Body, begun: int) -> int:
+    """Moves of a task to the host it came from with the move before, within the cool-down."""
+    came_from: dict[tuple[str, str], tuple[str | None, float]] = {}
+    found = 0
+    for at_ms, decision in body.decisions[begun:]:
+        if isinstance(decision, Published):
+            for move in decision.plan.moves:
+                origin, left_ms = came_from.get((move.flow, move.task), (None, 0.0))
+                found += move.target == origin and origin is not None and at_ms - left_ms < 15_000.0
+                came_from[move.flow, move.task] = (move.origin, at_ms)
+    return found
+
+
+BURSTY = Experiment(
+    name="ants/bursty",
+    question="Do flows oscillate when rates follow real, bursty traces, and what does the damping cost?",
+    paper="named as future work (section 5); nothing measured",
+    trial=_bursty,
+    seeds=10,
+    x_label="time (s)",
+    y_label="mean latency (ms)",
+)

@@ -1,0 +1,103 @@
+"""Many queries: 100 placed one after the other by ants, against placers that see everything (Ants figure 2b)."""
+
+import time
+from random import Random
+
+from placement.model import Flow, Network, Problem
+from placement.simulator.body import Body
+from placement.simulator.queries import QueryParams, mixed_query
+from placement.strategies import Centralised, RandomHosts, SequentialOptimum, Strategy
+from placement.topology.transit_stub import TransitStubParams
+from services.lab.experiments.experiment import Experiment, Trial
+from services.lab.experiments.placing import RULES, still
+from services.lab.samples import Sample
+
+QUERIES = 100
+CHECKPOINTS = (25, 50, 75, 100)
+LARGE_TASKS = 150
+"""From this many tasks on, the paper compares running times."""
+
+
+def _queries(ends: list[str], count: int, seed: int) -> list[Flow]:
+    rng = Random(f"{seed}/queries")
+    return [mixed_query(f"q{k:03}", rng.randint(2, 8), ends, QueryParams(), rng=rng) for k in range(count)]
+
+
+def _place_by_ants(network: Network, flows: list[Flow], seed: int) -> tuple[dict[int, float], list[float], float]:
+    """Mean latency at each checkpoint, simulated decision time of each query in ms, processor time of the last one."""
+    ants, leaders = RULES["ants"]
+    body = Body(network, seed=seed, ants=ants, leaders=still(leaders))
+    body.acquaint()
+    means: dict[int, float] = {}
+    decided_ms: list[float] = []
+    spent_s = 0.0
+    for count, flow in enumerate(flows, start=1):
+        begun_ms, begun_s = body.kernel.now_ms, time.process_time()
+        body.submit(flow)
+        body.run_until_settled()
+        decided_ms.append(body.kernel.now_ms - begun_ms)
+        spent_s = time.process_time() - begun_s
+        if count in CHECKPOINTS:
+            placed = [name for name in body.leaders if name in body.truth.running]
+            means[count] = sum(body.latency_ms(name) for name in placed) / len(placed)
+    return means, decided_ms, spent_s
+
+
+def _fig_2b(trial: Trial) -> list[Sample]:
+    network, ends = trial.network(TransitStubParams())
+    flows = _queries(ends, QUERIES, trial.seed)
+    means, decided_ms, query_s = _place_by_ants(network, flows, trial.seed)
+    seed = trial.seed
+    samples = [Sample("", mean_ms, "ms", seed=seed, series="ants", x=float(count)) for count, mean_ms in means.items()]
+    samples.append(Sample("mean latency of 100 queries, ants", means[QUERIES], "ms", seed=seed))
+    rivals: dict[str, Strategy] = {
+        "random": RandomHosts(),
+        "centralised from the producer": Centralised(start="producer", moves_per_round=1),
+        "centralised from random": Centralised(start="random", moves_per_round=1),
+        "centralised from the sequential optimum": Centralised(start="sequential", moves_per_round=1),
+        "sequential optimum": SequentialOptimum(),
+    }
+    for name, strategy in rivals.items():
+        for count in CHECKPOINTS if name in ("random", "centralised from the producer") else (QUERIES,):
+            problem = Problem(network, tuple(flows[:count]))
+            begun_s = time.process_time()
+            cost_ms = strategy.place(problem, rng=Random(f"{seed}/{name}")).cost_ms / count
+            took_s = time.process_time() - begun_s
+            samples.append(Sample("", cost_ms, "ms", seed=seed, series=name, x=float(count)))
+            if count == QUERIES:
+                samples.append(Sample(f"mean latency of 100 queries, {name}", cost_ms, "ms", seed=seed))
+                samples.append(Sample("ants over it, 100 queries", means[QUERIES] / cost_ms, "ratio", name, seed=seed))
+            if name == "centralised from the producer" and sum(len(f.tasks) for f in flows[:count]) >= LARGE_TASKS:
+                tasks = sum(len(flow.tasks) for flow in flows[:count])
+                samples += _times(
+                    seed,
+                    tasks=tasks,
+                    count=count,
+                    central_s=took_s,
+                    decided_ms=decided_ms[count - 1],
+                    query_s=query_s,
+                )
+    return samples
+
+
+def _times(seed: int, *, tasks: int, count: int, central_s: float, decided_ms: float, query_s: float) -> list[Sample]:
+    """Time to place one more query when so many run: ants place that one, the centralised placer all again."""
+    where = f"{count} queries"
+    return [
+        Sample(f"tasks in the graph of {where}", float(tasks), "tasks", seed=seed),
+        Sample(f"decision time of ants, simulated, {where}", decided_ms / 1000, "s", seed=seed),
+        Sample(f"decision time, centralised, {where}", central_s, "s", seed=seed),
+        Sample(f"simulated decision time over centralised, {where}", decided_ms / 1000 / central_s, "ratio", seed=seed),
+        Sample(f"processor time over centralised, {where}", query_s / central_s, "ratio", seed=seed),
+    ]
+
+
+FIG_2B = Experiment(
+    name="ants/fig-2b",
+    question="What is the mean latency of 100 queries, and how long does it take to decide?",
+    paper="ants below random and centralised, near the optimum; centralised takes hours past 150 tasks, ants seconds",
+    trial=_fig_2b,
+    seeds=10,
+    x_label="queries",
+    y_label="mean latency (ms)",
+)
