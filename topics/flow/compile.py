@@ -30,7 +30,7 @@ from topics.flow.typecheck import OPEN, TextAt, check_ranking, check_sink, outpu
 
 
 def compile_flow(spec: FlowSpec) -> FlowGraph:
-    """The graph of a flow. Raises FlowError."""
+    """The graph of a flow whose specs are right in themselves, as the reader makes them. Raises FlowError."""
     problems = Problems()
     graph = checked_graph(spec, {}, problems, lambda path: None)
     if graph is None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from topics.expressions import Expression
-from topics.flow.partitioning import Partitioning, merged
+from topics.flow.partitioning import Partitioning, copied, merged
 from topics.flow.read_operators import WINDOW_FIELDS
 from topics.flow.specs import (
     Aggregate,
@@ -55,18 +55,16 @@ def output_window(spec: OperatorSpec, inputs: Sequence[Window | None]) -> Window
 
 
 def _joined(spec: Join, left: Partitioning, right: Partitioning) -> Partitioning:
-    """Key fields of a side carry the key in the output unless its rows can be missing."""
-    copies: dict[str, str] = dict(_copies(spec.emit)) if spec.emit else {"left": "left", "right": "right"}
-    on_left = {a for a, _ in spec.on}
+    """A field of one side carries the key only if its rows always have that side."""
+    copies = _copies(spec.emit) if spec.emit else {"left": "left", "right": "right"}
     fields = []
     for left_names, right_names in zip(left.fields or (), right.fields or (), strict=False):
-        names = {f"left.{name}" for name in left_names} if spec.kind != "outer" else set()
-        names |= {f"right.{name}" for name in right_names} if spec.kind == "inner" else set()
-        fields.append((frozenset(names), frozenset() if spec.emit else left_names & on_left))
-    carried = [Partitioning((names,), 1, "flow", "").carried(copies).fields if names else None for names, _ in fields]
-    merged_names = [(found[0] if found else frozenset()) | own for found, (_, own) in zip(carried, fields, strict=True)]
-    known = tuple(merged_names) if merged_names and all(merged_names) else None
-    return Partitioning(known, left.partitions, left.hashing, left.origin)
+        sided = {f"left.{name}" for name in left_names} if spec.kind != "outer" else set()
+        sided |= {f"right.{name}" for name in right_names} if spec.kind == "inner" else set()
+        # Without `emit` rows have the `on` fields themselves; in a row without a left side they are the right one's.
+        own = {a for a, b in spec.on if a in left_names and (b in right_names or spec.kind != "outer")}
+        fields.append(copied(sided, copies) | (set() if spec.emit else own))
+    return left.with_fields(fields)
 
 
 def _copies(named: Sequence[tuple[str, Expression]]) -> dict[str, str]:

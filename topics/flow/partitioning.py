@@ -5,7 +5,7 @@ top_k, python with state) needs all records of one group in one partition, so th
 that it groups by.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -44,24 +44,25 @@ class Partitioning:
     def only(self, names: Iterable[str]) -> Self:
         """After an operator whose output has just these fields, unchanged."""
         kept = frozenset(names)
-        return self._with([names & kept for names in self.fields or ()])
+        return self.with_fields([names & kept for names in self.fields or ()])
 
     def carried(self, copies: Mapping[str, str]) -> Self:
         """After an operator whose output has just the fields `copies`, each a copy of the input field it maps to."""
-        return self._with([frozenset(_copied(names, copies)) for names in self.fields or ()])
+        return self.with_fields([copied(names, copies) for names in self.fields or ()])
 
     def replaced(self, changed: Iterable[str], copies: Mapping[str, str]) -> Self:
         """After an operator that replaced or dropped the fields `changed`; `copies` are those that copy another one."""
         gone = tuple(changed)
-        return self._with(
+        return self.with_fields(
             [
-                frozenset(name for name in names if not _touched(name, gone)) | frozenset(_copied(names, copies))
+                frozenset(name for name in names if not _touched(name, gone)) | copied(names, copies)
                 for names in self.fields or ()
             ]
         )
 
-    def _with(self, fields: list[frozenset[str]]) -> Self:
-        return replace(self, fields=tuple(fields) if fields and all(fields) else None)
+    def with_fields(self, fields: Sequence[Set[str]]) -> Self:
+        """The same partitions with these key fields; if one of them has no name left, nothing is known of the key."""
+        return replace(self, fields=tuple(map(frozenset, fields)) if fields and all(fields) else None)
 
 
 def matched(left: Partitioning, right: Partitioning, on: tuple[tuple[str, str], ...]) -> bool:
@@ -92,17 +93,18 @@ def merged(inputs: tuple[Partitioning, ...]) -> Partitioning:
     fields = [p.fields for p in inputs if p.fields is not None and aligned(p, first)]
     if len(fields) < len(inputs) or len({len(names) for names in fields}) != 1:
         return union
-    return union._with([frozenset.intersection(*column) for column in zip(*fields, strict=True)])
+    return union.with_fields([frozenset.intersection(*column) for column in zip(*fields, strict=True)])
 
 
 def _touched(name: str, changed: tuple[str, ...]) -> bool:
     return any(name == other or name.startswith(f"{other}.") for other in changed)
 
 
-def _copied(names: frozenset[str], copies: Mapping[str, str]) -> Iterable[str]:
+def copied(names: Set[str], copies: Mapping[str, str]) -> frozenset[str]:
+    """The output fields that carry a value after copying, if `names` carried it before."""
+    found = set()
     for output, original in copies.items():
         for name in names:
-            if name == original:
-                yield output
-            elif name.startswith(f"{original}."):
-                yield output + name[len(original) :]
+            if name == original or name.startswith(f"{original}."):
+                found.add(output + name[len(original) :])
+    return frozenset(found)

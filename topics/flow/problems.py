@@ -70,9 +70,6 @@ class Problems:
         """No more are taken."""
         return len(self.found) >= PROBLEMS_MAX
 
-    def __len__(self) -> int:
-        return len(self.found)
-
     def at(self, path: Path) -> bool:
         """Whether something is wrong with just this value."""
         return any(problem.path == path for problem in self.found)

@@ -7,6 +7,7 @@ partition each record is. It fails as soon as two records that an operator must 
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from topics.expressions import compile_record
 from topics.flow.builder import Flow, Stream
+from topics.flow.compile import compile_flow
 from topics.flow.file import check_values, parse_graph
 from topics.flow.graph import FlowGraph, Operator
 from topics.flow.problems import Problems
@@ -25,7 +27,7 @@ NAMES = ["a", "b", "d"]
 SOURCE_FIELDS = ["a", "b", "c"]
 EXPRESSIONS = ["{}", "{}", "{} // 2", "1"]
 RECORDS = 40
-MOST = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MOST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass
@@ -188,8 +190,11 @@ OPERATORS: list[Callable[[st.DrawFn, Made, str], None]] = [
 @given(flows())
 @MOST
 def test_a_built_flow_and_its_file_have_the_same_graph(flow: Flow):
-    """The builder, the writer and the reader speak one language."""
-    assert flow.graph() == parse_graph(flow.to_yaml())
+    """The builder, the writer, the reader and the compiler speak one language."""
+    graph = flow.graph()
+
+    assert graph == parse_graph(flow.to_yaml())
+    assert graph == compile_flow(graph.spec)
 
 
 @given(flows(), st.randoms(use_true_random=False))
@@ -263,12 +268,14 @@ def test_operators_come_after_what_they_read(flow: Flow):
         seen.add(operator.name)
 
 
+compiled = lru_cache(compile_record)
+
 Record = dict[str, Any]
 Placed = list[tuple[int, Record]]
 
 
 @given(flows(), st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_records_that_belong_together_are_in_one_partition(flow: Flow, data: st.DataObject):
     """The promise of re-keys: every group and every pair of a join meets in one place, and no re-key was left out."""
     graph = flow.graph()
@@ -300,20 +307,20 @@ def run(operator: Operator, inputs: list[Placed]) -> dict[str | None, Placed]:  
     spec, records = operator.spec, inputs[0]
     match spec:
         case Filter():
-            where = compile_record(spec.where)
+            where = compiled(spec.where)
             return {None: [(p, r) for p, r in records if where(r) is True]}
         case Project():
-            made = {name: compile_record(each) for name, each in spec.fields}
+            made = {name: compiled(each) for name, each in spec.fields}
             return {None: [(p, {name: compute(r) for name, compute in made.items()}) for p, r in records]}
         case Map():
-            made = {name: compile_record(each) for name, each in spec.set}
+            made = {name: compiled(each) for name, each in spec.set}
             kept = [(p, r, {k: v for k, v in r.items() if k not in spec.drop}) for p, r in records]
             return {None: [(p, {**k, **{n: compute(r) for n, compute in made.items()}}) for p, r, k in kept]}
         case FlatMap():
-            each = compile_record(spec.each)
+            each = compiled(spec.each)
             return {None: [(p, {**r, spec.into: element}) for p, r in records for element in each(r)]}
         case Split():
-            where = compile_record(spec.routes[0][1])
+            where = compiled(spec.routes[0][1])
             return {
                 "yes": [(p, r) for p, r in records if where(r) is True],
                 "no": [(p, r) for p, r in records if where(r) is not True],
@@ -352,7 +359,7 @@ def pairs(operator: Operator, spec: Join, left: Placed, right: Placed) -> Placed
         rows += partners or ([(p, a, None)] if spec.kind != "inner" else [])
     if spec.kind == "outer":
         rows += [(q, None, b) for index, (q, b) in enumerate(right) if index not in matched]
-    made = {name: compile_record(each) for name, each in spec.emit}
+    made = {name: compiled(each) for name, each in spec.emit}
     output: Placed = []
     for p, a, b in rows:
         both = {"left": a, "right": b}

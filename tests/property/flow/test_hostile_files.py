@@ -46,7 +46,7 @@ WORDS = [
     "s",
     "f",
 ]
-MOST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MOST = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def graph_or_problems(content: bytes) -> None:

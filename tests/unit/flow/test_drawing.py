@@ -86,4 +86,4 @@ def test_dot_escapes_what_would_end_its_strings():
     flow.source("s", topic="s").filter("a == 'say \"hi\"'", name="f").sink("out", topic="out")
 
     assert 'label="f: filter\\na == ' in to_dot(flow.graph())
-    assert r'\"hi\"' in to_dot(flow.graph())
+    assert r"\"hi\"" in to_dot(flow.graph())

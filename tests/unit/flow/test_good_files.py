@@ -1,11 +1,14 @@
 """The files under tests/flows/good compile, and between them use all there is."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from topics.flow.compile import compile_flow
 from topics.flow.file import load_graph, parse_flow, parse_graph
+from topics.flow.problems import FlowError
 from topics.flow.specs import Filter, Map, OperatorSpec, Qos, Source, TopK
 from topics.flow.write import to_yaml
 
@@ -71,6 +74,14 @@ operators:
 sinks: {out: {input: last, topic: out}}
 """
     assert ["a", "c", "b", "last"] == [operator.name for operator in parse_graph(text).operators]
+
+
+def test_specs_made_by_hand_are_checked_as_a_whole():
+    """Whoever makes specs without a file still cannot compile a flow that does not hang together."""
+    spec = parse_flow(TOP_TALKERS.read_bytes())
+
+    with pytest.raises(FlowError, match=r"flow top-talkers: sinks\.out\.input: there is no 'nobody' to read"):
+        compile_flow(replace(spec, sinks=(replace(spec.sinks[0], input="nobody"),)))
 
 
 def test_words_that_yaml_1_1_takes_for_truth_values_are_names():

@@ -181,6 +181,14 @@ def test_rows_of_a_join_without_emit_are_keyed_by_its_on_fields():
     assert "fused" == rekey_into(counted(joined(left, right, kind="outer"), ["id"])).kind
 
 
+def test_an_on_field_of_a_row_without_a_left_side_carries_the_right_key_only_if_it_is_one():
+    """Two left names of one value may be paired with a right key and with another right field."""
+    left, right = two_sources({"key": "x", "partitions": 4}, {"key": "p", "partitions": 4})
+    rows = joined(left.map({"y": "x"}), right, {"x": "p", "y": "q"}, kind="outer")
+
+    assert "rekey" == rekey_into(counted(rows, ["y"])).kind
+
+
 def test_a_union_of_differently_partitioned_streams_has_no_known_key():
     """Equal keys of the two are in partitions of different numbers."""
     left, right = two_sources({"key": "id", "partitions": 4}, {"key": "id", "partitions": 8})
