@@ -1,26 +1,35 @@
-"""Real hosts as real processes on the test run's broker, flows with names of their own, and what they must give.
+"""Real hosts as real processes on the test run's broker, and flows with names and topics of their own.
 
-def test_x(hosts, flow, ...):
-    hosts.start("a"); flow.submit("a"); flow.feed(records); flow.expect(...)
+def test_x(pair, stage):
+    flow = stage(TEXT)
+    flow.submit(pair, "a", "b")
+    flow.feed(records)
+    flow.until_results(count)
 """
 
 import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 
 from services.registry.liveness import live_hosts
-from services.registry.snapshot import read_registry
+from services.registry.snapshot import read_registry, read_to_end, reader
 from services.registry.submit import Submission, submit
-from services.registry.view import RegistryView
+from services.registry.view import Slot
+from services.registry.write import write
+from topics.messages import Message, Placement, SegmentStatus
+from topics.topic import Topic
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 60.0
@@ -92,10 +101,21 @@ class Hosts:
 
 @pytest.fixture
 def hosts(kafka: str, tmp_path: Path) -> Iterator[Hosts]:
-    """Hosts to be started by the test; none outlives it."""
+    """Hosts to be started by the test, which may kill them; none outlives it."""
     each = Hosts(kafka, tmp_path)
     yield each
     each.stop_all()
+
+
+@pytest.fixture(scope="module")
+def pair(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Two hosts, a and b, for tests that leave them alone."""
+    each = Hosts(kafka, tmp_path_factory.mktemp("pair"))
+    try:
+        each.start("a", "b")
+        yield each
+    finally:
+        each.stop_all()
 
 
 @dataclass
@@ -103,99 +123,98 @@ class Stage:
     """One flow with its own topics on the shared broker."""
 
     bootstrap: str
-    hosts: Hosts
     name: str
     source: str
     sink: str
-    partitions: int
-    text: str = ""
+    text: str
 
-    def submit(self, *shorts: str) -> Submission:
-        """Submits the flow to these hosts."""
-        return submit(self.bootstrap, self.text, hosts=[self.hosts.name(short) for short in shorts])
+    def submit(self, hosts: Hosts, *shorts: str) -> Submission:
+        """Submits the flow to these hosts and waits until it runs."""
+        submission = submit(self.bootstrap, self.text, hosts=[hosts.name(short) for short in shorts])
+        self.until_running(submission.placements)
+        return submission
+
+    def until_running(self, placements: Mapping[Slot, Placement]) -> None:
+        """Waits until every slot runs in the epoch of its placement, or a later one."""
+        self.until(lambda: self._all_run(placements), "all slots run")
+
+    def _all_run(self, placements: Mapping[Slot, Placement]) -> bool:
+        statuses = self.statuses()
+        return all(
+            slot in statuses and statuses[slot].state == "running" and statuses[slot].epoch >= placement.epoch
+            for slot, placement in placements.items()
+        )
 
     def until(self, condition: Callable[[], object], what: str) -> object:
-        """Waits for a condition; see the function of the same name."""
+        """Waits for a condition; a failure tells how the flow's segments are."""
         try:
             return until(condition, what)
         except AssertionError as fault:
-            raise AssertionError(f"{fault}: {self.states()}") from None
+            states = [f"{slot} {each.state} on {each.host}: {each.reason}" for slot, each in self.statuses().items()]
+            raise AssertionError(f"{fault}; {states}") from None
 
-    def view(self) -> RegistryView:
-        return read_registry(self.bootstrap)
+    def statuses(self) -> dict[Slot, SegmentStatus]:
+        """How the flow's slots are, as told."""
+        told = read_registry(self.bootstrap).statuses
+        return {slot: each for slot, each in told.items() if slot[0].startswith(f"{self.name}.")}
 
-    def until_running(self, submission: Submission) -> None:
-        """Waits until every slot runs in the epoch that was submitted, or a later one."""
-        self.until(lambda: self.all_run(submission), f"flow {self.name} runs")
-
-    def all_run(self, submission: Submission) -> bool:
-        statuses = self.view().statuses
-        return all(
-            slot in statuses and statuses[slot].state == "running" and statuses[slot].epoch >= placement.epoch
-            for slot, placement in submission.placements.items()
-        )
-
-    def states(self) -> list[str]:
-        return [
-            f"{s.segment}/{s.partition} {s.state} on {s.host}: {s.reason}"
-            for s in self.view().statuses.values()
-            if s.segment.startswith(f"{self.name}.")
-        ]
+    def write(self, *entries: tuple[Topic, Message]) -> None:
+        write(self.bootstrap, entries)
 
     def feed(self, records: Sequence[dict], *, key: str = "user") -> None:
         """Produces JSON records, keyed as the flow's source says, and waits for the broker to have them."""
-        raws = [(json.dumps(record).encode(), str(record.get(key, "")).encode()) for record in records]
-        self.feed_raw(raws)
+        self.feed_raw([(json.dumps(record).encode(), str(record[key]).encode()) for record in records])
 
-    def feed_raw(self, raws: Sequence[tuple[bytes, bytes | None]], **more: object) -> None:
-        producer = Producer({"bootstrap.servers": self.bootstrap, "partitioner": "murmur2_random"})
+    def feed_raw(self, raws: Sequence[tuple[bytes | None, bytes | None]], *, headers: Any = None) -> None:
+        """Produces bytes as they are."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "partitioner": "murmur2_random", "log_level": 0})
         for value, key in raws:
-            producer.produce(self.source, value, key, **more)
+            producer.produce(self.source, value, key, headers=headers)
             producer.poll(0)
         assert 0 == producer.flush(30)
 
+    @contextmanager
+    def feeding(self, records: Sequence[dict], *, chunk: int = 50, every_s: float = 0.02) -> Iterator[None]:
+        """Feeds the records bit by bit beside what the test does; all are fed when the context has ended."""
+
+        def feed() -> None:
+            for start in range(0, len(records), chunk):
+                self.feed(records[start : start + chunk])
+                time.sleep(every_s)
+
+        thread = threading.Thread(target=feed)
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join()
+
     def results(self) -> list[dict]:
-        """All committed records of the sink, as values."""
+        """The committed records of the sink, as values; those of one key are in order."""
         return [json.loads(value) for value in read_committed(self.bootstrap, self.sink)]
+
+    def until_results(self, count: int) -> list[dict]:
+        """The results, as soon as there are so many."""
+        self.until(lambda: len(self.results()) >= count, f"there are {count} results")
+        return self.results()
 
 
 def read_committed(bootstrap: str, topic: str) -> list[bytes]:
-    """The values of all committed records of a topic, from the first to the present last stable one."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "test",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    try:
+    """The values of all committed records of a topic."""
+    with reader(bootstrap, group="test") as consumer:
         partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
-        ended: set[int] = set()
-        values = []
-        while len(ended) < len(partitions):
-            record = consumer.poll(5)
-            assert record is not None, f"{topic} can't be read"
-            if record.error() is None:
-                values.append(record.value())
-            else:
-                assert record.error().code() == KafkaError._PARTITION_EOF, record.error()
-                ended.add(record.partition())
-        return values
-    finally:
-        consumer.close()
+        at = [TopicPartition(topic, each) for each in partitions]
+        return [record.value() for record in read_to_end(consumer, at)]
 
 
 @pytest.fixture
-def stage(kafka: str, hosts: Hosts, topic: Callable[..., str]) -> Callable[..., Stage]:
+def stage(kafka: str, topic: Callable[..., str]) -> Callable[..., Stage]:
     """Makes a flow from a template in which {flow}, {source} and {sink} stand for names of its own."""
 
     def make(template: str, *, partitions: int = 4, sink_partitions: int = 2) -> Stage:
         name = f"t-{uuid.uuid4().hex[:10]}"
         source, sink = topic(partitions=partitions), topic(partitions=sink_partitions)
         text = template.replace("{flow}", name).replace("{source}", source).replace("{sink}", sink)
-        return Stage(kafka, hosts, name, source, sink, partitions, text)
+        return Stage(kafka, name, source, sink, text)
 
     return make
