@@ -34,7 +34,7 @@ class PortWatermarks:
         seen = self.table.data
         if watermark_ms > seen.get(port, BEGINNING_MS):
             self.table.put(port, watermark_ms)
-        return min(seen.get(each, BEGINNING_MS) for each in self._ports)
+        return min([seen.get(each, BEGINNING_MS) for each in self._ports])
 
 
 @dataclass(frozen=True, slots=True)
