@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +19,7 @@ from topics.flow.builder import Flow, Stream
 from topics.flow.compile import compile_flow
 from topics.flow.file import check_values, parse_graph
 from topics.flow.graph import FlowGraph, Operator
+from topics.flow.partitioning import Partitioning, aligned
 from topics.flow.problems import Problems
 from topics.flow.specs import Aggregate, Dedupe, Filter, FlatMap, Join, Map, Project, Split, TopK, Union
 from topics.flow.write import flow_values
@@ -293,6 +294,31 @@ def test_records_that_belong_together_are_in_one_partition(flow: Flow, data: st.
             # A few dozen records of all kinds are enough, however many a join has made.
             some_of_it = output[:: len(output) // RECORDS + 1]
             streams[operator.name if route is None else f"{operator.name}.{route}"] = some_of_it
+    for name, records in streams.items():
+        key_holds(name, graph.stream(name).partitioning, records)
+    for one_name, other_name in combinations(streams, 2):
+        partitionings = graph.stream(one_name).partitioning, graph.stream(other_name).partitioning
+        keys_match(partitionings, (streams[one_name], streams[other_name]))
+
+
+def key_holds(name: str, partitioning: Partitioning, records: Placed) -> None:
+    """What the compiler claims of a stream: its key fields, under any of their names, decide the partition."""
+    assert all(partitioning.partitions is None or partition < partitioning.partitions for partition, _ in records)
+    for names in product(*map(sorted, partitioning.fields or ())):
+        if names:
+            together(name, records, names)
+
+
+def keys_match(partitionings: tuple[Partitioning, Partitioning], records: tuple[Placed, Placed]) -> None:
+    """What the compiler claims of two aligned streams: equal keys are in partitions of the same number."""
+    one, other = partitionings
+    if one.fields and other.fields and len(one.fields) == len(other.fields) and aligned(one, other):
+        keys = [tuple(min(names) for names in each.fields or ()) for each in partitionings]
+        places: dict[str, int] = {}
+        for names, placed in zip(keys, records, strict=True):
+            for partition, record in placed:
+                key = repr([get(record, name) for name in names])
+                assert partition == places.setdefault(key, partition), f"key {key} is in two partitions"
 
 
 def arrived(graph: FlowGraph, operator: Operator, streams: dict[str, Placed], port: int) -> Placed:
@@ -328,13 +354,13 @@ def run(operator: Operator, inputs: list[Placed]) -> dict[str | None, Placed]:  
         case Union():
             return {None: [placed for each in inputs for placed in each]}
         case Dedupe():
-            together(operator, records, spec.by)
+            together(operator.name, records, spec.by)
             return {None: records}
         case TopK():
-            together(operator, records, spec.per)
+            together(operator.name, records, spec.per)
             return {None: [(p, {**r, "rank": 1, "window_start": 0, "window_end": 60_000}) for p, r in records]}
         case Aggregate():
-            together(operator, records, spec.by)
+            together(operator.name, records, spec.by)
             return {None: [(p, nested(r, spec.by) | {each.name: 1 for each in spec.emit} | WINDOW) for p, r in records]}
         case Join():
             return {None: pairs(operator, spec, inputs[0], inputs[1])}
@@ -371,11 +397,11 @@ def pairs(operator: Operator, spec: Join, left: Placed, right: Placed) -> Placed
     return output
 
 
-def together(operator: Operator, records: Placed, by: tuple[str, ...]) -> None:
+def together(name: str, records: Placed, by: tuple[str, ...]) -> None:
     places: dict[str, int] = {}
     for partition, record in records:
         group = repr([get(record, name) for name in by])
-        assert partition == places.setdefault(group, partition), f"{operator.name}: group {group} is in two partitions"
+        assert partition == places.setdefault(group, partition), f"{name}: group {group} is in two partitions"
 
 
 def chosen(hashing: str, key: list[Any], partitions: int) -> int:
