@@ -28,7 +28,6 @@ class ClosedWindows(Operator):
     def __init__(self, groups_of: GroupReader, windows: Windows, fold: Fold, *, marks_rows: bool = True) -> None:
         self._groups_of = groups_of
         self._windows = windows
-        self._has_gaps = windows.hop_ms > windows.size_ms
         self._fold = fold
         self._marks_rows = marks_rows
         self._horizon = Horizon()
@@ -45,8 +44,6 @@ class ClosedWindows(Operator):
 
     def process(self, batch: Batch, port: int) -> Batch:
         current = self._horizon.admit(batch)
-        if self._has_gaps:
-            current = current.select([self._windows.covers(time) for time in current.times])
         if current.values:
             self._add(current)
         before_ms = self._horizon.watermark_ms

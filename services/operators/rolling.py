@@ -9,6 +9,7 @@ All of it is derived: after a restart the first window is merged from all of its
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
 from services.operators.fold import Fold, Group, GroupStates
 
@@ -30,14 +31,14 @@ class Rolling:
 
     def move_to(self, starts: Sequence[int], panes: dict[int, Pane]) -> Pane:
         """The merged states of the window that has the panes that start at `starts`; windows come in order."""
-        lost = [start for start in self._panes if start < starts[0]]
+        lost = list(takewhile(lambda start: start < starts[0], self._panes))
         if len(lost) == len(self._panes):
             self.clear()
         else:
             self._lose(lost)
-        for start in starts:
-            if start not in self._panes:
-                self._gain(start, panes[start])
+        gained = list(takewhile(lambda start: start not in self._panes, reversed(starts)))
+        for start in reversed(gained):
+            self._gain(start, panes[start])
         return self._merged
 
     def _gain(self, start: int, pane: Pane) -> None:

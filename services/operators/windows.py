@@ -1,8 +1,8 @@
 """Windows of fixed size in event time: which of them a record is in, and which a watermark closes.
 
-A window [start, start + size) begins at every multiple of the hop since the epoch, also before it. A tumbling window
-is one whose hop is its size. A record at t is in each window with start <= t < start + size; with a hop longer than
-the size there are times in no window. A window closes when the watermark reaches its end.
+A window [start, start + size) begins at every multiple of the hop since the epoch, also before it. A tumbling window is
+one whose hop is its size. A record at t is in each window with start <= t < start + size. A window closes when the
+watermark reaches its end.
 
 Overlapping windows share work through panes: pieces of gcd(hop, size) ms from which every window can be put together.
 A record then changes one pane instead of size / hop windows, and panes are merged when a window closes (Li et al.,
@@ -24,8 +24,7 @@ class Windows:
     hop_ms: int
 
     def __post_init__(self) -> None:
-        assert self.size_ms > 0, self
-        assert self.hop_ms > 0, self
+        assert 0 < self.hop_ms <= self.size_ms, self
 
     @classmethod
     def of(cls, window: Window) -> "Windows":
@@ -46,10 +45,6 @@ class Windows:
         if last - last % pane_ms == first:
             return first
         return [time - time % pane_ms for time in times]
-
-    def covers(self, time: int) -> bool:
-        """Whether the time is in any window."""
-        return time % self.hop_ms < self.size_ms
 
     def starts_of(self, time: int) -> range:
         """The starts of the windows that a time (or the pane that starts there) is in, earliest first."""

@@ -158,3 +158,13 @@ def test_a_ranking_keeps_no_more_than_k_records() -> None:
     top.process(Batch(values, [None] * 100, [1] * 100, range(100), 0), 0)
     ((_, states),) = top.tables["panes"].data.items()
     assert [99, 98, 97] == [record["x"] for _, record in states]
+
+
+def test_dedupe_remembers_a_record_for_as_long_as_a_copy_can_come() -> None:
+    """At watermark 15 a copy at 15 may still come, 10 after the record at 5; at 16 none can."""
+    once = Dedupe(specs.Dedupe("in", ("k",), 10))
+    once.process(batch((5, "a"), watermark_ms=15), 0)
+    assert [] == once.process(batch((15, "a"), watermark_ms=15), 0).values
+    once.process(Batch.empty(16), 0)
+    assert {} == once.tables["kept"].data
+    assert [16] == once.process(batch((16, "a"), watermark_ms=16), 0).times

@@ -26,13 +26,6 @@ def test_a_time_is_in_every_window_that_starts_at_most_size_before_it() -> None:
     assert [-10, -5] == list(windows.starts_of(-1))
 
 
-def test_with_a_hop_longer_than_the_size_some_times_are_in_no_window() -> None:
-    """A flow may sample: 10 s in every minute."""
-    windows = Windows(size_ms=10, hop_ms=60)
-    assert [True, False, True] == [windows.covers(time) for time in (9, 10, 60)]
-    assert [] == list(windows.starts_of(10))
-
-
 @pytest.mark.parametrize(("time", "start"), [(0, 0), (9, 0), (10, 10), (-1, -10)])
 def test_times_of_one_pane_give_its_start_once(time: int, start: int) -> None:
     """The short way of most batches: one number instead of a column."""
