@@ -86,7 +86,7 @@ class Host:
     async def run(self) -> None:
         """From the first connection to the last commit. Raises ReplacedError."""
         with tempfile.TemporaryDirectory(prefix="stig-host-", ignore_cleanup_errors=True) as folder:
-            house = House(self._context, self._broker, self.reports, self._still_ours, Path(folder))
+            house = House(self._context, self._broker, self.reports, self._still_ours, self._is_elsewhere, Path(folder))
             async with contextlib.AsyncExitStack() as stack:
                 if not await self._connect(stack):
                     return
@@ -173,6 +173,10 @@ class Host:
         await self._follower.fresh()
         placement = self.view.placements.get((segment_id, partition))
         return placement is not None and (placement.host, placement.epoch) == (self.params.name, epoch)
+
+    def _is_elsewhere(self, segment_id: str, partition: int, epoch: int) -> bool:
+        placement = self.view.placements.get((segment_id, partition))
+        return placement is not None and placement.epoch > epoch and placement.host not in (None, self.params.name)
 
     async def _until_stopped(self, background: Sequence[asyncio.Task[None]]) -> None:
         """Until somebody asks; what runs in the background never ends by itself, so its end is a bug to be seen."""

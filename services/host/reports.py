@@ -87,6 +87,11 @@ class Reports:
         self._news[slot] = standing
         self._has_news.set()
 
+    def forget(self, segment_id: str, partition: int) -> None:
+        """Another host reports on this partition now."""
+        self.standings.pop((segment_id, partition), None)
+        self._news.pop((segment_id, partition), None)
+
     async def run(self) -> None:
         """Publishes until cancelled."""
         async with asyncio.TaskGroup() as group:

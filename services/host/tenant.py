@@ -6,6 +6,7 @@ compile, a topic that is missing) is told as `parked` and tried again, also afte
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +20,22 @@ from services.host.segment import Seat, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.task import TaskContext
 from services.host.wanted import Wanted
+from topics.messages import SegmentState
 
 log = structlog.get_logger(__name__)
 
 RETRY_S_MIN, RETRY_S_MAX = 1.0, 30.0
+UNKNOWN_S_MAX = 5.0
+"""How long a flow may be unknown before that is called trouble."""
 
 StillOurs = Callable[[str, int, int], Awaitable[bool]]
 """Whether a segment's partition belongs to this host with this epoch, by the newest registry."""
+IsElsewhere = Callable[[str, int, int], bool]
+"""Whether a segment's partition has gone to another host, with a newer epoch than this."""
+
+
+class NotKnownYetError(CannotRunError):
+    """The registry has not told of the flow, or not of the revision that was placed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,7 @@ class House:
     broker: Broker
     reports: Reports
     still_ours: StillOurs
+    is_elsewhere: IsElsewhere
     data_folder: Path
 
 
@@ -48,6 +59,7 @@ class Tenant:
         self._house = house
         self._wanted = Wanted()
         self._planned: str | None = None
+        self._unknown_since_s: float | None = None
         self._changed = asyncio.Event()
 
     def want(self, wanted: Wanted) -> None:
@@ -70,7 +82,7 @@ class Tenant:
                 is_settled = False
                 reason = str(error) if isinstance(error, CannotRunError) else f"{type(error).__name__}: {error}"
                 log.warning("segment can't run", segment=self.segment_id, reason=reason, retry_s=pause_s)
-                self._park(wanted, reason)
+                self._park(wanted, reason, "recovering" if self._is_early(error) else "parked")
             if is_settled and not wanted.placements and not self._changed.is_set():
                 return
             with contextlib.suppress(TimeoutError):
@@ -87,7 +99,7 @@ class Tenant:
             return
         if wanted.text is None:
             flow, revision = max((each.flow, each.revision) for each in wanted.placements.values())
-            raise CannotRunError(f"revision {revision} of flow {flow} is not known yet; submit it with stigmergy run")
+            raise NotKnownYetError(f"revision {revision} of flow {flow} is not known; submit it with stigmergy run")
         await self._prepare(wanted.text)
         assert self.segment is not None
         for partition, placement in wanted.placements.items():
@@ -139,17 +151,30 @@ class Tenant:
             self._house.reports.remove(segment)
 
     def _tell(self, _segment: Segment, seat: Seat) -> None:
-        self._house.reports.state(self.segment_id, seat.partition, seat.epoch, seat.state, seat.reason)
+        if self._house.is_elsewhere(self.segment_id, seat.partition, seat.epoch):
+            # The new owner speaks for it now; our last words could hide its first ones on the compacted topic.
+            self._house.reports.forget(self.segment_id, seat.partition)
+        else:
+            self._house.reports.state(self.segment_id, seat.partition, seat.epoch, seat.state, seat.reason)
 
-    def _park(self, wanted: Wanted, reason: str) -> None:
+    def _is_early(self, error: Exception) -> bool:
+        """Flow and placement come by different topics, so the placement may be the first to be seen."""
+        if not isinstance(error, NotKnownYetError):
+            self._unknown_since_s = None
+            return False
+        now_s = time.monotonic()
+        if self._unknown_since_s is None:
+            self._unknown_since_s = now_s
+        return now_s - self._unknown_since_s < UNKNOWN_S_MAX
+
+    def _park(self, wanted: Wanted, reason: str, state: SegmentState) -> None:
         for partition in wanted.placements:
             if self.segment is None or partition not in self.segment.seats:
-                self._park_one(wanted, partition, reason)
+                self._park_one(wanted, partition, reason, state)
 
-    def _park_one(self, wanted: Wanted, partition: int, reason: str) -> None:
-        self._house.reports.state(
-            self.segment_id, partition, wanted.placements[partition].epoch, "parked", reason or "no reason was given"
-        )
+    def _park_one(self, wanted: Wanted, partition: int, reason: str, state: SegmentState = "parked") -> None:
+        epoch = wanted.placements[partition].epoch
+        self._house.reports.state(self.segment_id, partition, epoch, state, reason or "no reason was given")
 
 
 def _is_same(one: SegmentPlan, other: SegmentPlan) -> bool:
