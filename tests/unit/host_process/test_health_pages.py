@@ -1,0 +1,75 @@
+"""The host's own small HTTP server, and the text that Prometheus reads from it."""
+
+import asyncio
+import socket
+from types import SimpleNamespace
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from services.host.exposition import exposition
+from services.host.health import HealthServer, plain
+from services.host.reports import Standing
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_pages_are_served_and_all_else_is_refused() -> None:
+    """A health check and Prometheus need GET; nothing else is let in."""
+    port = free_port()
+
+    def ask(path: str, method: str = "GET") -> tuple[int, bytes]:
+        try:
+            with urlopen(Request(f"http://127.0.0.1:{port}{path}", method=method), timeout=5) as answer:
+                return answer.status, answer.read()
+        except HTTPError as refused:
+            return refused.code, b""
+
+    async def story() -> list[tuple[int, bytes]]:
+        async with HealthServer(port, {"/health": lambda: plain("ready\n")}):
+            asked = [("/health", "GET"), ("/secret", "GET"), ("/health", "DELETE")]
+            return [await asyncio.to_thread(ask, *each) for each in asked]
+
+    assert [(200, b"ready\n"), (404, b""), (405, b"")] == asyncio.run(story())
+
+
+@pytest.mark.parametrize("request_bytes", [b"\r\n\r\n", b"GET\r\n\r\n", b"\xff" * 20_000, b"GET " + b"/" * 20_000])
+def test_a_strange_request_harms_nobody(request_bytes: bytes) -> None:
+    """The port is open to everything on the machine."""
+    port = free_port()
+
+    async def story() -> bytes:
+        async with HealthServer(port, {"/health": lambda: plain("ready\n")}):
+            for raw in (request_bytes, b"GET /health HTTP/1.1\r\n\r\n"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(raw)
+                writer.write_eof()
+                try:
+                    answer = await reader.read()
+                except ConnectionResetError:
+                    answer = b""
+                writer.close()
+            return answer
+
+    assert asyncio.run(story()).endswith(b"ready\n")
+
+
+def test_prometheus_reads_states_lag_and_totals() -> None:
+    """A name or label that is not escaped makes Prometheus refuse the whole page."""
+    reports = SimpleNamespace(
+        host_row=None,
+        standings={("shop.1", 0): Standing(1, "running", 0), ('od"d\n', 1): Standing(1, "parked", 0, "why")},
+        totals={("shop", "large", 0): {"arrivals": 7, "outputs": 3, "dead_letters": 0}},
+        lag=lambda slot: 5 if slot[0] == "shop.1" else 0,
+    )
+    lines = exposition(reports, garbage=2).splitlines()  # type: ignore[arg-type]
+    assert "stigmergy_host_registry_garbage_total 2" in lines
+    assert 'stigmergy_segment_lag{segment="shop.1",partition="0"} 5' in lines
+    assert 'stigmergy_segment_state{segment="od\\"d\\n",partition="1",state="parked"} 1' in lines
+    assert 'stigmergy_operator_arrivals_total{flow="shop",operator="large",partition="0"} 7' in lines
+    assert all(line.startswith(("#", "stigmergy_")) for line in lines)

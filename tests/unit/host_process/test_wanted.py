@@ -1,0 +1,42 @@
+"""What a host takes from the registry for itself."""
+
+from collections.abc import Callable
+
+from services.host.wanted import wanted_of
+from services.registry.view import RegistryView
+
+
+def test_a_host_wants_its_own_slots_and_no_others(flow: Callable, placement: Callable, tell: Callable) -> None:
+    """Two hosts that both believed to own a partition would fence each other for ever."""
+    view = RegistryView()
+    for message in (
+        flow(),
+        placement(partition=0, host="a"),
+        placement(partition=1, host="b"),
+        placement(partition=2, host=None),
+        placement(partition=3, host="a", epoch=5),
+    ):
+        tell(view, message)
+    wanted = wanted_of("a", view)
+    assert ["shop.1"] == list(wanted)
+    assert {0: 1, 3: 5} == {partition: each.epoch for partition, each in wanted["shop.1"].placements.items()}
+    assert {} == wanted_of("c", view)
+
+
+def test_a_withdrawn_flow_is_wanted_nowhere(flow: Callable, placement: Callable, tell: Callable) -> None:
+    """The flow's end counts from the moment that it is told, whatever its placements still say."""
+    view = RegistryView()
+    tell(view, placement())
+    tell(view, flow(revision=2, state="withdrawn"))
+    assert {} == wanted_of("a", view)
+
+
+def test_a_flow_older_than_its_placement_has_no_text_yet(flow: Callable, placement: Callable, tell: Callable) -> None:
+    """Flows and placements come by two topics: running the old text under the new placement would be wrong."""
+    view = RegistryView()
+    tell(view, placement(revision=2))
+    assert wanted_of("a", view)["shop.1"].text is None
+    tell(view, flow(revision=1, text="old"))
+    assert wanted_of("a", view)["shop.1"].text is None
+    tell(view, flow(revision=2, text="new"))
+    assert "new" == wanted_of("a", view)["shop.1"].text
