@@ -28,7 +28,7 @@ class SourceIntake:
     """The way in for one partition of one source. Its tables are drained and restored like an operator's."""
 
     def __init__(self, source: Source, *, fields: frozenset[str] | None = None) -> None:
-        """`fields`: the only ones that the flow reads, if it does not need them all; late records keep all theirs."""
+        """`fields`: the only ones that the flow reads, if it does not need them all; what is set aside keeps all its own."""
         self._source = source
         self._decoder = Decoder(source.codec, fields=fields)
         self._reader = TimeReader(source.event_time, source.time_unit) if source.event_time is not None else None
@@ -44,6 +44,10 @@ class SourceIntake:
     ) -> Arrivals:
         """Parallel columns of Kafka records, in partition order: offsets count up, perhaps with gaps."""
         read = offsets
+
+        def whole(offset: int) -> Value:
+            return self._decoder.whole(raws[bisect_left(read, offset)])
+
         values, errors = self._decoder.decode(raws)
         failures = [Failure(self._source.name, offsets[i], error, raws[i]) for i, error in errors.items()]
         if errors:
@@ -54,13 +58,12 @@ class SourceIntake:
         else:
             times, timeless = self._reader.times(values)
             if timeless:
-                failures += [self._timeless(values[i], offsets[i]) for i in sorted(timeless)]
+                failures += [
+                    Failure(self._source.name, offsets[i], self._reader.error(values[i]), whole(offsets[i]))
+                    for i in sorted(timeless)
+                ]
                 values, keys, offsets = without(values, timeless), without(keys, timeless), without(offsets, timeless)
         batch, late = self._clock.admit(values, keys, times, offsets)
         if late.values:
-            late = late.with_values([self._decoder.whole(raws[bisect_left(read, each)]) for each in late.offsets])
+            late = late.with_values([whole(offset) for offset in late.offsets])
         return Arrivals(batch, late, failures)
-
-    def _timeless(self, value: Value, offset: int) -> Failure:
-        assert self._reader is not None
-        return Failure(self._source.name, offset, self._reader.error(value), value)

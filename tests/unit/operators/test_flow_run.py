@@ -175,7 +175,9 @@ def test_what_did_not_become_a_result_is_kept_and_counted(tmp_path: Path) -> Non
     """Nothing goes to nowhere. Values of a sink can be the input of the next flow."""
     flow = flow_file(tmp_path, "op: {op: project, input: orders, fields: [id]}")
     orders = tmp_path / "orders.jsonl"
-    orders.write_text('{"t": 99000, "id": "a"}\nbroken\n{"t": 1, "id": "late", "more": 1}\n{"id": "timeless"}\n')
+    orders.write_text(
+        '{"t": 99000, "id": "a"}\nbroken\n{"t": 1, "id": "late", "more": 1}\n{"id": "timeless", "more": 2}\n'
+    )
     result = run(flow, "--input", orders, "--output", tmp_path / "out", "--json")
     assert 0 == result.exit_code, result.stderr
     assert "" == result.stdout
@@ -187,7 +189,7 @@ def test_what_did_not_become_a_result_is_kept_and_counted(tmp_path: Path) -> Non
     late = json.loads((tmp_path / "out/late.jsonl").read_text())
     assert {"source": "orders", "value": {"t": 1, "id": "late", "more": 1}, "time": 1} == late
     dead = [json.loads(line) for line in (tmp_path / "out/dead-letters.jsonl").read_text().splitlines()]
-    assert ["broken\n", {"id": "timeless"}] == [each["value"] for each in dead]
+    assert ["broken\n", {"id": "timeless", "more": 2}] == [each["value"] for each in dead]
 
 
 @pytest.mark.parametrize(
