@@ -28,7 +28,7 @@ class SourceIntake:
     """The way in for one partition of one source. Its tables are drained and restored like an operator's."""
 
     def __init__(self, source: Source, *, fields: frozenset[str] | None = None) -> None:
-        """`fields`: the only ones that the flow reads, if it does not need them all; what is set aside keeps all its own."""
+        """`fields`: the only ones that the flow reads, if not all; records that are set aside keep all theirs."""
         self._source = source
         self._decoder = Decoder(source.codec, fields=fields)
         self._reader = TimeReader(source.event_time, source.time_unit) if source.event_time is not None else None
