@@ -8,7 +8,7 @@ servers take messages in order of arrival, a message's start is known when it ar
 import heapq
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -145,7 +145,8 @@ class RealNetwork:
         start = max(now, self._wire_free[wire])
         self._wire_free[wire] = start + message.edge.message_bytes / self.problem.network.wire_bandwidths[wire]
         arrival = self._wire_free[wire] + self.problem.network.wire_delays_ms[wire]
-        self._push(arrival, replace(message, wires=message.wires[1:]))
+        message.wires = message.wires[1:]
+        self._push(arrival, message)
 
     def _serve(self, now: float, message: _Message) -> None:
         """Run the head task and all that follows on the same host, then let the outputs go."""

@@ -1,5 +1,4 @@
-"""A sum that can forget: terms come and go one by one, and the value is always the exactly rounded sum of those
-present.
+"""A sum that can forget: terms come and go, and the value is always the rounded sum of those present.
 
 Plain adding and subtracting would leave rounding behind; here the sum is kept as a few numbers that don't overlap
 (Shewchuk's partials, as in `math.fsum`), so one changed term costs the same however many others there are, and

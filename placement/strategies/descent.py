@@ -1,9 +1,9 @@
 """Steepest descent over single-task moves, for all flows at once, in arrays.
 
-The price of moving task t from host a to host h is exact and local: what h pays more with t (streams of t's flow on
-h change from one subset to another), what a pays less without it, and the travel on t's edges. Three tables hold
-these for all tasks and hosts; a move makes only the columns of its two hosts and the rows of its flow stale. Queues
-before wires are taken at their background load here; the evaluator has the last word.
+The price of moving task t from host a to host h is exact and local: what h pays more with t (streams of t's flow on h
+change from one subset to another), what a pays less without it, and the travel on t's edges. Three tables hold these
+for all tasks and hosts; a move makes stale only the columns of its two hosts, and the travel of its flow. Queues before
+wires are taken at their background load here; the evaluator has the last word.
 """
 
 import math
@@ -94,7 +94,6 @@ class Descent:
             self._refresh_flow(flow)
         if made:
             self._refresh_hosts(np.array(sorted(hosts), dtype=np.intp))
-            self._refresh_rows(np.concatenate([self._tasks_of[flow] for flow in sorted(flows)]))
         return made
 
     def _move(self, task: int, origin: int, target: int) -> None:
@@ -155,13 +154,6 @@ class Descent:
         after += self._loads[:, None, hosts]
         self._more[:, hosts] = self._pay(after) - self._paid[hosts]
         self._refresh_less(np.flatnonzero(np.isin(self.where, hosts)))
-
-    def _refresh_rows(self, tasks: Indices) -> None:
-        """What those tasks cost at any host, after their flow changed shape."""
-        after = self._joining[:, tasks] * self._factors[:, None]
-        after += self._loads[:, None]
-        self._more[tasks] = self._pay(after) - self._paid
-        self._refresh_less(tasks)
 
     def _refresh_less(self, tasks: Indices) -> None:
         hosts = self.where[tasks]

@@ -1,8 +1,7 @@
-"""The relaxation behind the exact optimum: each piece of the graph pays alone, so a dynamic programme over a tree
-finds the minimum.
+"""The relaxation behind the exact optimum: pieces of the graph pay alone, so a programme over a tree finds the minimum.
 
 A spanning forest joins the tasks. A piece is a set of tasks connected in the forest that sit together on one host.
-What a piece really pays depends on the whole subset T on its host; its `share` of that is certain, and the smallest
+What a piece really pays depends on the whole subset T on its host; for a given T its share is exact, and the smallest
 share over all T that could be there can only be too low. Pieces paying this smallest share are independent of each
 other, and the cheapest way to cut the forest into pieces and to give each a host is a plain programme from the
 leaves to the roots: a lower bound, and a placement to try. Edges outside the forest (a diamond has one) count once

@@ -54,7 +54,7 @@ def test_two_flows_together_are_placed_exactly(make_problem: MakeProblem) -> Non
     assert checked == 6
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=SEEDS)
 def test_no_strategy_beats_the_exact_optimum_and_all_are_valid(make_problem: MakeProblem, seed: int) -> None:
     """The optimum is what the ants are measured against: if anything beats it, the evidence is worthless."""
@@ -79,7 +79,7 @@ def test_no_strategy_beats_the_exact_optimum_and_all_are_valid(make_problem: Mak
         assert proposal.reasons
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=SEEDS)
 def test_steepest_descent_stops_only_where_no_single_move_helps(make_problem: MakeProblem, seed: int) -> None:
     """Its tables are incremental; the evaluator from scratch must agree that it is at the bottom."""

@@ -58,12 +58,13 @@ def test_slack_is_what_the_longest_path_leaves_of_the_bound() -> None:
     assert 30.0 - worth.cost_ms == pytest.approx(worth.of("f").slack_ms)
 
 
-def test_a_join_has_a_longest_path_and_a_mean_over_both() -> None:
-    """The far producer decides the bound, both decide the mean."""
-    edges = tuple(Edge(*edge) for edge in (("near", "t"), ("far", "t"), ("t", "out")))
-    flow = Flow(
-        "j", (Source("near", "h1", 0.01), Source("far", "h0", 0.01)), (Task("t", 2.0),), (Sink("out", "h1"),), edges
-    )
+@pytest.mark.parametrize("first", ["near", "far"])
+def test_a_join_has_a_longest_path_and_a_mean_over_both(first: str) -> None:
+    """The far producer decides the bound, both decide the mean, in whatever order they are given."""
+    second = "far" if first == "near" else "near"
+    edges = tuple(Edge(*edge) for edge in ((first, "t"), (second, "t"), ("t", "out")))
+    sources = (Source("near", "h1", 0.01), Source("far", "h0", 0.01))
+    flow = Flow("j", sources, (Task("t", 2.0),), (Sink("out", "h1"),), edges)
     worth = evaluate(Problem(NETWORK, (flow,)), Placement.of({("j", "t"): "h1"})).of("j")
     here = mm1_ms(0.02, 1.0)
     assert here + 3.0 == pytest.approx(worth.latency.longest_ms)

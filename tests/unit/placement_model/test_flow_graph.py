@@ -19,6 +19,12 @@ def test_a_segments_service_counts_each_task_as_often_as_it_runs() -> None:
     assert 0.1 == stream.rate_per_ms
 
 
+def test_a_segments_variance_adds_up_over_its_runs() -> None:
+    """Runs are independent, so variances add as often as tasks run: 1 + 2 * 4 over a mean of 5, squared."""
+    ((_, stream),) = three_in_a_row(2.0, 1.0, 1.0).graph.streams(0b011)
+    assert (1.0 + 2.0 * 4.0) / 5.0**2 == pytest.approx(stream.cs2)
+
+
 def test_a_split_chain_enters_a_host_twice() -> None:
     """A -> B -> A: the flow queues at A two times, each with its own rate."""
     graph = three_in_a_row(2.0, 0.5, 1.0).graph
