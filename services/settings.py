@@ -46,6 +46,7 @@ class Settings:
     bootstrap: str | None = field(default=None, metadata={"help": "Your own Kafka, as host:port; none is started then"})
     redis_url: str | None = field(default=None, metadata={"help": "Your own Redis; none is started then"})
     kafka_home: Path | None = field(default=None, metadata={"help": "An unpacked Kafka 4 to run; none is fetched then"})
+    demo: bool = field(default=True, metadata={"help": "Run the demo too: two hosts, a flow, made-up packets"})
     log_level: str = field(default="info", metadata={"help": f"One of {', '.join(LOG_LEVELS)}"})
     log_format: str = field(default="auto", metadata={"help": "human, json, or auto: human on a terminal, else json"})
 
@@ -119,12 +120,21 @@ def _parse(name: str, value: Any, *, where: str) -> Any:
         return Path(value).expanduser().absolute()
     if name == "brokers":
         return _parse_count(name, value, where=where)
+    if name == "demo":
+        return _parse_yes_or_no(name, value, where=where)
     if not isinstance(value, str):
         raise SettingsError(f"{where}: {name} is {value!r}, expected a text", "write it in quotes")
     allowed = {"log_level": LOG_LEVELS, "log_format": LOG_FORMATS}.get(name)
     if allowed is not None and value not in allowed:
         raise SettingsError(f"{where}: {name} is {value!r}", f"choose one of {', '.join(allowed)}")
     return value
+
+
+def _parse_yes_or_no(name: str, value: Any, *, where: str) -> bool:
+    meaning = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
+    if meaning is None:
+        raise SettingsError(f"{where}: {name} is {value!r}", "choose true or false")
+    return meaning
 
 
 def _parse_count(name: str, value: Any, *, where: str) -> int:

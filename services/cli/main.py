@@ -25,10 +25,15 @@ COMMANDS = {
     "top": "services.cli.top",
     "dead-letters": "services.cli.dead_letters",
     "host": "services.cli.host",
+    "simulate": "services.cli.simulate",
+    "evaluate": "services.cli.evaluate",
     "bench": "services.cli.bench",
     "config": "services.cli.config",
     "version": "services.cli.version",
 }
+
+COMPLETION_PARAMS = ("install_completion", "show_completion")
+"""Typer gives these to every app; they belong to `stigmergy` itself, not to each command."""
 
 
 class LazyCommands(TyperGroup):
@@ -44,6 +49,7 @@ class LazyCommands(TyperGroup):
             return None
         command = typer.main.get_command(importlib.import_module(COMMANDS[cmd_name]).app)
         command.name = cmd_name
+        command.params = [param for param in command.params if param.name not in COMPLETION_PARAMS]
         return command
 
 

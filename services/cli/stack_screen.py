@@ -18,7 +18,7 @@ def show_stack(record: StackRecord, home: Path, *, how_to_stop: str) -> None:
     """The screen at the end of `up`."""
     console.print(Panel(process_table(record.processes), title="Stigmergy is up", title_align="left", expand=False))
     tips = Table(box=None, show_header=False, pad_edge=False)
-    tips.add_row("see it", Text("stigmergy status", "cyan"))
+    tips.add_row("see it", Text("stigmergy status, stigmergy flows, stigmergy top", "cyan"))
     tips.add_row("send records", f"to topic {DEMO_SOURCE.name} at {record.bootstrap}, with any Kafka client")
     tips.add_row("try a flow", Text("stigmergy flow run FILE --input records.jsonl", "cyan"))
     tips.add_row("stop it", Text(how_to_stop, "cyan"))

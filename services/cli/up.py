@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import structlog
 import typer
@@ -17,11 +17,13 @@ from services.cli.download import download_bar
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import errors, print_json
 from services.cli.stack_screen import show_differences, show_stack
+from services.demo.furnish import furnish_demo
 from services.embedded.furniture import make_topics
 from services.embedded.record import StackRecord, read_record
 from services.embedded.stack import EmbeddedStack, StackParams, kafka_class_path
 from services.logs import configure_logs
 from services.settings import Settings, load_settings
+from topics.admin import Difference
 
 app = typer.Typer()
 
@@ -34,6 +36,7 @@ def up(
     bootstrap: Annotated[str | None, typer.Option(help="Your own Kafka, as host:port; none is started then.")] = None,
     redis_url: Annotated[str | None, typer.Option(help="Your own Redis; none is started then.")] = None,
     kafka_home: Annotated[Path | None, typer.Option(help="An unpacked Kafka 4 to run.", file_okay=False)] = None,
+    demo: Annotated[bool | None, typer.Option("--demo/--no-demo", help="Run the demo too.  [default: demo]")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when all is ready; it runs on.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +47,7 @@ def up(
         "bootstrap": bootstrap,
         "redis_url": redis_url,
         "kafka_home": kafka_home,
+        "demo": demo,
     }
     settings = load_settings(flags).settings
     configure_logs(settings.log_level, settings.log_format)
@@ -65,7 +69,13 @@ def _detached(settings: Settings) -> StackRecord:
 
 def _in_foreground(settings: Settings, *, as_json: bool) -> None:
     log = structlog.get_logger()
-    differences: list[Any] = []
+    differences: list[Difference] = []
+
+    def furnish(stack: EmbeddedStack) -> None:
+        differences.extend(make_topics(stack.bootstrap))
+        if settings.demo:
+            furnish_demo(stack)
+
     with (
         stop_signals_interrupt(),
         download_bar() as on_progress,
@@ -73,7 +83,7 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
     ):
         stack = EmbeddedStack(
             stack_params(settings),
-            furnish=lambda ready: differences.extend(make_topics(ready.bootstrap)),
+            furnish=furnish,
             on_progress=on_progress,
             on_event=log.info,
         )

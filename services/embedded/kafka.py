@@ -33,6 +33,9 @@ appender.file.policies.size.type = SizeBasedTriggeringPolicy
 appender.file.policies.size.size = 10MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 3
+# It lists all 350 settings five times at each start; server.properties has those that matter.
+logger.settings.name = org.apache.kafka.common.config.AbstractConfig
+logger.settings.level = WARN
 """
 
 FAST_FAILOVER = {

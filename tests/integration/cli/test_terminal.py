@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 
 def environment(home: Home, kafka: str) -> dict[str, str]:
-    return {**os.environ, "STIGMERGY_HOME": str(home.path), "STIGMERGY_BOOTSTRAP": kafka}
+    return {**os.environ, "STIGMERGY_HOME": str(home.path), "STIGMERGY_BOOTSTRAP": kafka, "STIGMERGY_DEMO": "false"}
 
 
 def test_a_closed_terminal_stops_all(home: Home, kafka: str) -> None:

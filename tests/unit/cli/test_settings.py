@@ -55,6 +55,7 @@ def test_the_file_is_named_or_here_or_the_users(folder: Path) -> None:
         ('brokers = "many"', r"brokers is 'many', expected a whole number"),
         ("brokers = true", r"brokers is True, expected a whole number"),
         ("brokers = 0", r"brokers is 0, expected a whole number"),
+        ('demo = "perhaps"', r"demo is 'perhaps'[\s\S]*true or false"),
         ("home = 3", r"home is 3, expected a path"),
         ("bootstrap = 9092", r"bootstrap is 9092, expected a text"),
         ('log_level = "loud"', r"log_level is 'loud'[\s\S]*one of debug, info"),
