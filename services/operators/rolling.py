@@ -52,15 +52,19 @@ class Rolling:
 
     def _lose(self, starts: Sequence[int]) -> None:
         merged, fold, counts = self._merged, self._fold, self._pane_counts
+        changed: set[Group] = set()
         for start in starts:
-            for group, states in self._panes.pop(start).items():
-                counts[group] -= 1
-                if not counts[group]:
-                    del counts[group], merged[group]
-                elif fold.can_subtract:
+            pane = self._panes.pop(start)
+            counts.subtract(pane.keys())
+            changed.update(pane)
+            if fold.can_subtract:
+                for group, states in pane.items():
                     fold.subtract(merged[group], states)
-                else:
-                    merged[group] = self._merged_anew(group)
+        for group in changed:
+            if not counts[group]:
+                del counts[group], merged[group]
+            elif not fold.can_subtract:
+                merged[group] = self._merged_anew(group)
 
     def _merged_anew(self, group: Group) -> GroupStates:
         anew = self._fold.zeros()

@@ -22,7 +22,7 @@ class Rows:
         """The fields that a group stands for, as a new object."""
         if self._only is not None and type(group) is str:
             return {self._only: group}
-        values = group_values(group)
+        values = _values(group)
         if self._names is not None:
             return dict(zip(self._names, values, strict=True))
         row: Value = {}
@@ -36,4 +36,10 @@ class Rows:
 
 def group_key(group: Any) -> bytes:
     """The Kafka key of a group's rows."""
-    return group.encode() if type(group) is str else key_bytes(group_values(group))
+    return group.encode() if type(group) is str else key_bytes(_values(group))
+
+
+def _values(group: Any) -> tuple[Any, ...]:
+    if type(group) is tuple and bytes not in map(type, group):
+        return group
+    return group_values(group)
