@@ -5,15 +5,17 @@ import random
 import signal
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from services.operators.encode import Encoded
 from services.operators.run import FlowRun
 from services.registry.changes import assigned, withdrawn
 from services.registry.snapshot import read_registry
+from services.registry.view import Slot
 from topics import catalogue
 from topics.flow.file import parse_graph
+from topics.messages import Placement
 
 WINDOWS = """
 flow: {flow}
@@ -99,6 +101,15 @@ def wanted_results(records: Sequence[dict]) -> int:
     return sum(record["size"] > 0 for record in records)
 
 
+def move(flow: Any, slots: Iterable[Slot], host: str) -> dict[Slot, Placement]:
+    """Gives slots to a host by the registry, as `stigmergy assign` does, and waits until they run there."""
+    view = read_registry(flow.bootstrap)
+    moved = {slot: assigned(view, slot, host, now_ms=time.time_ns() // 1_000_000) for slot in slots}
+    flow.write(*((catalogue.PLACEMENTS, placement) for placement in moved.values()))
+    flow.until_running(moved)
+    return moved
+
+
 def test_a_flow_over_two_hosts_gives_what_the_oracle_gives(pair: Any, stage: Callable) -> None:
     """Segments, partitions, edge topics and two processes must not show in the results."""
     flow = stage(WINDOWS)
@@ -133,21 +144,28 @@ def test_partitions_move_while_records_flow(pair: Any, stage: Callable) -> None:
     records = clicks(5_000, seed=3)
     with flow.feeding(records):
         flow.until(lambda: len(flow.results()) > 200, "work is under way")
-        view = read_registry(flow.bootstrap)
-        moved = {
-            slot: assigned(view, slot, pair.name("b"), now_ms=time.time_ns() // 1_000_000)
-            for slot in submission.placements
-        }
-        flow.write(*((catalogue.PLACEMENTS, placement) for placement in moved.values()))
-        flow.until_running(moved)
-        back = {slot: each for slot, each in moved.items() if slot[1] % 2 == 0}
-        view = read_registry(flow.bootstrap)
-        back = {slot: assigned(view, slot, pair.name("a"), now_ms=time.time_ns() // 1_000_000) for slot in back}
-        flow.write(*((catalogue.PLACEMENTS, placement) for placement in back.values()))
-        flow.until_running(back)
+        move(flow, submission.placements, pair.name("b"))
+        back = move(flow, [slot for slot in submission.placements if slot[1] % 2 == 0], pair.name("a"))
     expect_counts(records, flow.until_results(wanted_results(records)))
     owners = {slot: status.host for slot, status in flow.statuses().items()}
     assert {slot: pair.name("a" if slot in back else "b") for slot in submission.placements} == owners
+
+
+def test_a_frozen_host_wakes_up_to_find_its_partitions_gone(hosts: Any, stage: Callable) -> None:
+    """It believes that it owns them still; none of its late writes may be seen, and the new owner goes on."""
+    hosts.start("a", "b")
+    flow = stage(COUNTS)
+    submission = flow.submit(hosts, "a")
+    records = clicks(6_000, seed=6)
+    with flow.feeding(records):
+        flow.until(lambda: len(flow.results()) > 200, "work is under way")
+        hosts.running["a"].send_signal(signal.SIGSTOP)
+        moved = move(flow, submission.placements, hosts.name("b"))
+        hosts.running["a"].send_signal(signal.SIGCONT)
+    expect_counts(records, flow.until_results(wanted_results(records)))
+    flow.until_running(moved)
+    assert {hosts.name("b")} == {status.host for status in flow.statuses().values()}
+    assert hosts.running["a"].poll() is None
 
 
 def test_a_stopped_host_drains_and_commits(hosts: Any, stage: Callable) -> None:
