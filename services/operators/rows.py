@@ -27,10 +27,11 @@ class Rows:
             return dict(zip(self._names, values, strict=True))
         row: Value = {}
         for path, value in zip(self._paths, values, strict=True):
-            inner = row
+            inner: Any = row
             for name in path[:-1]:
-                inner = inner.setdefault(name, {})
-            inner[path[-1]] = value
+                inner = inner.setdefault(name, {}) if isinstance(inner, dict) else None
+            if isinstance(inner, dict):  # Else `a` and `a.b` are both asked for, and `a` has no fields.
+                inner[path[-1]] = value
         return row
 
 
