@@ -18,7 +18,12 @@ def host_faults(body: Body, host: str) -> list[str]:
     """What is wrong at one host now: overbooked, or pheromone that is no probability."""
     found = []
     cell = body.cells[host]
-    rho = cell.ledger.load().rho
+    # Summed here and not asked of the ledger: a ledger that forgets a promise must not be its own witness.
+    promised: dict[str, float] = {}
+    for booking in cell.ledger.bookings():
+        if booking.expires_ms >= body.kernel.now_ms:
+            promised[booking.flow] = max(booking.load.rho, promised.get(booking.flow, 0.0))
+    rho = cell.ledger.background.rho + math.fsum(promised.values())
     if rho >= UTILISATION_CAP:
         found.append(f"{host} is promised to {rho:.3f}, the cap is {UTILISATION_CAP}")
     for destination in cell.pheromone.destinations():

@@ -15,6 +15,7 @@ from placement.simulator.invariants import BrokenInvariantError, host_faults, re
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
 
+_MARKET = QueryParams()
 _SMALL = TransitStubParams(transit_domains=1, transit_hosts=3, stubs=2, stub_hosts=4)
 
 
@@ -32,6 +33,11 @@ class Scenario:
     rest_ms: float = 90_000.0
     """Quiet time at the end, in which everything must come to rest."""
     load: float = 0.3
+    queries: QueryParams = _MARKET
+    together: bool = False
+    """All flows are submitted at the same moment, from few hosts: leaders compete."""
+    room: bool = True
+    """Whether there is room for all: then every flow must run in the end."""
     network: TransitStubParams = _SMALL
 
     def __post_init__(self) -> None:
@@ -67,7 +73,7 @@ def live(
     """Run a scenario and check it all along. `plant` may put a bug into the body before the run."""
     rng = Random(f"{scenario.seed}/life")
     network = transit_stub(scenario.network, rng=rng)
-    queries = QueryParams()
+    queries = scenario.queries
     background = [background_load(scenario.load, host.capacity, queries, rng=rng) for host in network.hosts]
     body = Body(network, seed=scenario.seed, ants=ants, leaders=leaders, background=background, observer=observer)
 
@@ -78,16 +84,15 @@ def live(
     if plant is not None:
         plant(body)
     body.acquaint()
-    flows = [
-        mixed_query(f"f{k}", rng.randint(2, 5), stub_hosts(network), queries, rng=rng) for k in range(scenario.flows)
-    ]
+    ends = stub_hosts(network)[:6] if scenario.together else stub_hosts(network)
+    flows = [mixed_query(f"f{k}", rng.randint(2, 5), ends, queries, rng=rng) for k in range(scenario.flows)]
     _schedule(scenario, body, flows, network, rng)
     steps = 20
     for _ in range(steps):
         body.run_for(scenario.duration_ms / steps)
         _demand(scenario, body, system_faults(body))
     body.run_for(scenario.rest_ms)
-    _demand(scenario, body, system_faults(body) + rest_faults(body) + _unplaced(body))
+    _demand(scenario, body, system_faults(body) + rest_faults(body) + (_unplaced(body) if scenario.room else []))
     placed = sum(leader.plan is not None for leader in body.leaders.values())
     return Outcome(
         placed,
@@ -103,7 +108,8 @@ def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Routed
     """Draw what happens when. All that dies returns before the quiet time, and orphaned flows are submitted again."""
     start_ms, end_ms = body.kernel.now_ms, body.kernel.now_ms + scenario.duration_ms
     for flow in flows:
-        body.kernel.at(rng.uniform(start_ms, start_ms + scenario.duration_ms / 4), body.submit, flow)
+        wait_ms = 0.0 if scenario.together else rng.uniform(0.0, scenario.duration_ms / 4)
+        body.kernel.at(start_ms + wait_ms, body.submit, flow)
     for _ in range(scenario.host_faults):
         host = rng.choice(network.hosts).name
         died_ms = rng.uniform(start_ms, end_ms - 10_000.0)

@@ -1,0 +1,124 @@
+"""Random lives of small systems, checked after every event; and bugs planted to see that the checks bite."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from placement.cell_ledger import Booking, Ledger, State
+from placement.pheromone import PheromoneVector
+from placement.queueing import Load
+from placement.simulator.body import Body
+from placement.simulator.invariants import BrokenInvariantError
+from placement.simulator.queries import QueryParams
+from placement.simulator.scenario import Scenario, live
+from placement.topology.transit_stub import TransitStubParams
+
+SHORT = Scenario(0, flows=4, duration_ms=40_000.0, rest_ms=80_000.0, load=0.4)
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_no_invariant_breaks_in_a_random_life(seed: int) -> None:
+    """Hosts and links die and return, flows come, move and go: nothing is overbooked, forgotten or left behind."""
+    scenario = replace(SHORT, seed=seed)
+    print(scenario.command)
+    outcome = live(scenario)
+    assert outcome.unplaced == 0
+    assert outcome.placed > 0
+
+
+def _ignore_reservations(patch: pytest.MonkeyPatch) -> None:
+    original = Ledger._sum
+
+    def active_only(self: Ledger, without_flow: str) -> Load:
+        everything, self._bookings = (
+            self._bookings,
+            {key: booking for key, booking in self._bookings.items() if booking.state is State.ACTIVE},
+        )
+        total = original(self, without_flow)
+        self._bookings = everything
+        return total
+
+    patch.setattr(Ledger, "_sum", active_only)
+
+
+def _never_expire(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "expire", lambda self, now_ms: False)
+    patch.setattr(Ledger, "cancel", lambda self, flow, epoch: False)
+    original = Ledger.reserve
+
+    def lasting(self: Ledger, booking: Booking) -> str | None:
+        return original(self, replace(booking, expires_ms=1e12))
+
+    patch.setattr(Ledger, "reserve", lasting)
+
+
+def _forget_release(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "release", lambda self, flow, epoch: False)
+
+
+def _lose_activation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "activate", lambda self, flow, epoch: True)
+
+
+def _drift(patch: pytest.MonkeyPatch) -> None:
+    original = PheromoneVector.reinforce
+
+    def unnormalised(self: PheromoneVector, next_hop: str, trip_ms: float, *, now_ms: float) -> bool:
+        good = original(self, next_hop, trip_ms, now_ms=now_ms)
+        self.probabilities = [p * 1.01 for p in self.probabilities]
+        return good
+
+    patch.setattr(PheromoneVector, "reinforce", unnormalised)
+
+
+def _ignore_losses(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Body, "_notice_host_loss", lambda self, host, died_ms: self._notice_links())
+
+
+CROWDED = Scenario(
+    0,
+    flows=12,
+    host_faults=0,
+    link_faults=0,
+    duration_ms=20_000.0,
+    rest_ms=0.0,
+    load=0.3,
+    queries=QueryParams(least_rate_per_ms=0.02, most_rate_per_ms=0.04),
+    network=TransitStubParams(transit_domains=1, transit_hosts=1, stubs=1, stub_hosts=8, capacities=(1.0,)),
+    together=True,
+    room=False,
+)
+"""Leaders that compete for the same few hosts."""
+
+FAULTY = Scenario(0, flows=4, host_faults=6, duration_ms=30_000.0, rest_ms=20_000.0)
+
+BUGS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Scenario, str]] = {
+    "reservations that do not count": (_ignore_reservations, CROWDED, r"is promised to"),
+    "reservations that never end": (_never_expire, CROWDED, r"still holds"),
+    "a ledger that forgets to release": (_forget_release, FAULTY, r"which has ended"),
+    "an activation that does nothing": (_lose_activation, FAULTY, r"no booking|still holds"),
+    "pheromone that is not normalised": (_drift, FAULTY, r"sums to"),
+    "leaders that never hear of a dead host": (_ignore_losses, FAULTY, r"does not run|no booking"),
+}
+
+
+def _lives(scenario: Scenario) -> None:
+    for seed in range(1, 9):
+        live(replace(scenario, seed=seed))
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_caught_and_the_replay_command_is_told(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks that never fail prove nothing: each bug is found within a few lives, with the recipe to see it again."""
+    plant, scenario, complaint = BUGS[bug]
+    plant(monkeypatch)
+    with pytest.raises(BrokenInvariantError, match=complaint) as caught:
+        _lives(scenario)
+    assert "stigmergy simulate life --first-seed" in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_leaders_that_compete_for_few_hosts_never_overbook_them(seed: int) -> None:
+    """The same crowded lives without a bug."""
+    live(replace(CROWDED, seed=seed))
