@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from services.operators.pruning import Fields, fields_read
 from services.operators.wiring import input_name
 from topics.flow.graph import Edge, FlowGraph, Segment
-from topics.flow.specs import Sink, Source
+from topics.flow.specs import Delivery, Sink, Source
 from topics.names import edge_topic, snapshot_topic
 
-COMMIT_INTERVAL_MS_MAX = 100
+COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_once": 500}
+"""In exactly_once results wait for the commit; else it only bounds what a crash repeats, and costs less if it is rare."""
 COMMITS_PER_BOUND = 4
-"""A commit interval is at most this part of the flow's latency bound: results wait for it in exactly_once."""
+"""A commit interval is at most this part of the flow's latency bound."""
 EDGE_IDLE_MS = 10_000
 
 
@@ -108,7 +109,8 @@ def plan_segment(graph: FlowGraph, segment_id: str, topic_partitions: Mapping[st
         return Output(edge.stream, topic, partitions_of(graph, segment, topic_partitions), None, None)
 
     bound_ms = graph.spec.qos.latency_ms
-    interval_ms = min(COMMIT_INTERVAL_MS_MAX, bound_ms / COMMITS_PER_BOUND if bound_ms else COMMIT_INTERVAL_MS_MAX)
+    most_ms = COMMIT_INTERVAL_MS_MAX[graph.spec.delivery]
+    interval_ms = min(most_ms, bound_ms / COMMITS_PER_BOUND) if bound_ms else most_ms
     return SegmentPlan(
         graph=graph,
         segment=segment,
