@@ -13,7 +13,7 @@ from topics.flow.specs import Delivery, Sink, Source
 from topics.names import edge_topic, snapshot_topic
 
 COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_once": 500}
-"""In exactly_once results wait for the commit; else it only bounds what a crash repeats, and costs less if it is rare."""
+"""In exactly_once results wait for the commit. Else it only bounds what a crash repeats, and rare ones cost less."""
 COMMITS_PER_BOUND = 4
 """A commit interval is at most this part of the flow's latency bound."""
 EDGE_IDLE_MS = 10_000
