@@ -1,5 +1,7 @@
 """`stigmergy flows`: every flow, whether it runs, how far it is behind, and what is wrong with it."""
 
+import time
+from collections.abc import Collection
 from typing import Any
 
 import typer
@@ -9,6 +11,7 @@ from rich.text import Text
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
+from services.registry.liveness import live_hosts
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
 
@@ -18,7 +21,8 @@ app = typer.Typer()
 @app.command()
 def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: AsJson = False) -> None:
     """Show the flows: revision, state, how many of their partitions run, lag, and reasons for trouble."""
-    rows = flow_rows(read_registry(bootstrap_of(bootstrap, home)))
+    address = bootstrap_of(bootstrap, home)
+    rows = flow_rows(read_registry(address), live_hosts(address, now_ms=time.time_ns() // 1_000_000))
     if as_json:
         print_json(rows)
         return
@@ -35,27 +39,32 @@ def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: A
     console.print(table)
     for row in rows:
         for trouble in row["trouble"]:
-            console.print(Text.assemble(("parked ", "bold yellow"), trouble), soft_wrap=True)
+            console.print(Text.assemble((f"{row['flow']}: ", "bold yellow"), trouble), soft_wrap=True)
 
 
-def flow_rows(view: RegistryView) -> list[dict[str, Any]]:
-    """One row a flow, by name."""
-    return [_row(view, name) for name in sorted(view.flows)]
+def flow_rows(view: RegistryView, live: Collection[str]) -> list[dict[str, Any]]:
+    """One row a flow, by name. `live` are the hosts that live: what the others said last means nothing."""
+    return [_row(view, name, live) for name in sorted(view.flows)]
 
 
-def _row(view: RegistryView, name: str) -> dict[str, Any]:
+def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]:
     flow = view.flows[name]
     placed = {slot: each for slot, each in view.placements.items() if each.flow == name and each.host is not None}
+    silent = sorted({str(each.host) for each in placed.values()} - set(live))
     statuses = {
         slot: status
         for slot, each in placed.items()
-        if (status := view.statuses.get(slot)) is not None and status.epoch >= each.epoch
+        if (status := view.statuses.get(slot)) is not None and status.epoch >= each.epoch and status.host in live
     }
     running = sum(status.state == "running" for status in statuses.values())
     parked = sorted(slot for slot, status in statuses.items() if status.state == "parked")
-    state = (
-        flow.state if flow.state == "withdrawn" or not placed else "running" if running == len(placed) else "starting"
-    )
+    state: str = flow.state
+    if placed and state != "withdrawn":
+        state = "waiting" if silent else "running" if running == len(placed) else "starting"
+    trouble = [f"{slot[0]}/{slot[1]} is parked on {statuses[slot].host}: {statuses[slot].reason}" for slot in parked]
+    for host in silent:
+        count = sum(each.host == host for each in placed.values())
+        trouble.append(f"{count} partitions wait for host {host}, which is silent; start it, or assign them to another")
     return {
         "flow": name,
         "revision": flow.revision,
@@ -65,7 +74,7 @@ def _row(view: RegistryView, name: str) -> dict[str, Any]:
         "wanted": len(placed),
         "lag": sum(status.lag for status in statuses.values()),
         "hosts": sorted({str(each.host) for each in placed.values()}),
-        "trouble": [f"{slot[0]}/{slot[1]} on {statuses[slot].host}: {statuses[slot].reason}" for slot in parked],
+        "trouble": trouble,
     }
 
 

@@ -6,7 +6,6 @@ import typer
 
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import HomeOption
-from services.logs import configure_logs
 from services.settings import load_settings
 
 app = typer.Typer()
@@ -27,12 +26,12 @@ def host(
 ) -> None:
     """Run a host until Ctrl-C: it takes the segments that the registry gives it, and drains them at the end."""
     settings = load_settings({"home": home}).settings
-    configure_logs(settings.log_level, settings.log_format)
     address = bootstrap_of(bootstrap, home)
     from services.host.calibration import calibrate
     from services.host.host import HostParams
-    from services.host.main import run_host
+    from services.host.main import configure_host_logs, run_host
 
+    configure_host_logs(settings.log_level, settings.log_format)
     params = HostParams(
         name=name,
         region=region,

@@ -1,11 +1,12 @@
 """Live figures from the metrics topics: what the rows of the last seconds amount to, per operator and host. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from topics.messages import HostMetrics, OperatorMetrics
+from topics.messages import HostMetrics, OperatorMetrics, Sketch
 
 WINDOW_S = 5
 
@@ -21,6 +22,8 @@ class OperatorLine(msgspec.Struct, frozen=True):
     out_per_s: float
     service_us: float
     wait_ms: float
+    latency_ms_p50: float | None
+    latency_ms_p99: float | None
     lag: int
     state_bytes: int
     dead_letters: int
@@ -70,6 +73,7 @@ class Tally:
 
 
 def _line(flow: str, operator: str, host: str, rows: list[OperatorMetrics]) -> OperatorLine:
+    latency = _together([row.latency_ms for row in rows if row.latency_ms is not None])
     newest = {row.partition: row for row in sorted(rows, key=lambda row: row.second)}
     return OperatorLine(
         flow=flow,
@@ -80,6 +84,8 @@ def _line(flow: str, operator: str, host: str, rows: list[OperatorMetrics]) -> O
         out_per_s=sum(row.outputs for row in rows) / WINDOW_S,
         service_us=_mean(row.service_us for row in rows),
         wait_ms=_mean(row.wait_us for row in rows) / 1_000,
+        latency_ms_p50=latency.quantile(0.5) if latency is not None else None,
+        latency_ms_p99=latency.quantile(0.99) if latency is not None else None,
         lag=sum(row.lag for row in newest.values()),
         state_bytes=sum(row.state_bytes for row in newest.values()),
         dead_letters=sum(row.dead_letters for row in rows),
@@ -91,3 +97,20 @@ def _mean(moments: Iterable[Any]) -> float:
     taken = list(moments)
     count = sum(each.count for each in taken)
     return sum(each.sum for each in taken) / count if count else 0.0
+
+
+def _together(sketches: list[Sketch]) -> Sketch | None:
+    """The sketch of all their samples."""
+    if not sketches:
+        return None
+    buckets: Counter[int] = Counter()
+    for each in sketches:
+        buckets.update(dict(each.buckets))
+    return Sketch(
+        count=sum(each.count for each in sketches),
+        sum=sum(each.sum for each in sketches),
+        sum_sq=sum(each.sum_sq for each in sketches),
+        min=min(each.min for each in sketches),
+        max=max(each.max for each in sketches),
+        buckets=tuple(sorted(buckets.items())),
+    )

@@ -38,7 +38,7 @@ def top(
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch operators and hosts live: records a second, service time, wait, lag, state. Ctrl-C ends it."""
+    """Watch operators and hosts live: records a second, service time, wait, latency, lag, state. Ctrl-C ends it."""
     address = bootstrap_of(bootstrap, home)
     if not once and not as_json:
         watch(address, flow=flow)
@@ -108,7 +108,19 @@ def _screen(operators: list[OperatorLine], hosts: list[HostLine]) -> Group:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("flow", "operator", "host"):
         table.add_column(column, no_wrap=True)
-    for column in ("parts", "in/s", "out/s", "service µs", "wait ms", "lag", "state", "dead", "late"):
+    for column in (
+        "parts",
+        "in/s",
+        "out/s",
+        "service µs",
+        "wait ms",
+        "p50 ms",
+        "p99 ms",
+        "lag",
+        "state",
+        "dead",
+        "late",
+    ):
         table.add_column(column, justify="right", no_wrap=True)
     for line in operators:
         table.add_row(
@@ -120,6 +132,8 @@ def _screen(operators: list[OperatorLine], hosts: list[HostLine]) -> Group:
             f"{line.out_per_s:,.1f}",
             f"{line.service_us:,.1f}",
             f"{line.wait_ms:,.1f}",
+            _ms(line.latency_ms_p50),
+            _ms(line.latency_ms_p99),
             f"{line.lag:,}",
             _bytes(line.state_bytes),
             Text(str(line.dead_letters), "red" if line.dead_letters else "dim"),
@@ -136,6 +150,10 @@ def _screen(operators: list[OperatorLine], hosts: list[HostLine]) -> Group:
         )
     nothing = Text("No operator has had a record in the last seconds.", "dim")
     return Group(machines, Text(), table if operators else nothing)
+
+
+def _ms(value: float | None) -> str:
+    return f"{value:,.1f}" if value is not None else "-"
 
 
 def _bytes(count: int) -> str:

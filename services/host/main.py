@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Sequence
@@ -75,5 +76,15 @@ def _capacity(text: str) -> float:
 def main() -> None:
     """Entry of the process."""
     params, level, form = parse(sys.argv[1:])
-    configure_logs(level, form)
+    configure_host_logs(level, form)
     sys.exit(run_host(params))
+
+
+def configure_host_logs(level: str, form: str) -> None:
+    """As for all processes, but without the client library, which in an outage writes a hundred lines a second.
+
+    What matters of it, our own code says: tasks that fail, fetches that fail, reports that are dropped.
+    """
+    configure_logs(level, form)
+    if level != "debug":
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)

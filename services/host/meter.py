@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from services.host.fetch import Record
-from topics.messages import Moments, OperatorMetrics
+from topics.messages import Moments, OperatorMetrics, Sketch
+
+LATENCIES_MAX = 100
+"""Samples kept between two reports."""
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Meter:
         self._arrived_s: dict[str, float] = {}
         self._wait_us = _Sums()
         self._bytes_in = 0
+        self._latencies_ms: list[float] = []
         self.late = 0
         self.dead_letters = 0
 
@@ -79,9 +83,15 @@ class Meter:
                 self._arrived_s[name] = now_s
         self._mark_s = now_s
 
+    def finished(self, latency_ms: float) -> None:
+        """A batch has gone through, so long after the last of its records was written at the source."""
+        if len(self._latencies_ms) < LATENCIES_MAX:
+            self._latencies_ms.append(max(0.0, latency_ms))
+
     def report(self, host: str, second: int, *, lag: int, state_bytes: int, bytes_out: int) -> list[OperatorMetrics]:
         """The sums of all operators that had something to do, which start again from zero."""
         flow, segment, partition = self._names
+        latency_ms = Sketch.of(self._latencies_ms) if self._latencies_ms else None
         rows = [
             OperatorMetrics(
                 host=host,
@@ -103,10 +113,12 @@ class Meter:
                 late=self.late,
                 dropped=0,
                 dead_letters=self.dead_letters,
+                latency_ms=latency_ms,
             )
             for name, sums in sorted(self._operators.items())
         ]
         self._operators = {}
         self._wait_us = _Sums()
+        self._latencies_ms = []
         self._bytes_in = self.late = self.dead_letters = 0
         return rows

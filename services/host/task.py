@@ -17,6 +17,7 @@ from enum import Enum
 
 from aiokafka import TopicPartition
 
+from services.host.born import born_header
 from services.host.changelog import changelog_topics, drained
 from services.host.edges import EdgeOutput
 from services.host.fetch import Record
@@ -258,7 +259,7 @@ class Task:
         for edge in self._edges:
             batch = outputs.get(edge.output.stream)
             if batch is not None:
-                await self._write_blocks(edge, edge.blocks(batch, parcel.origin), now_ms)
+                await self._write_blocks(edge, edge.blocks(batch, parcel.origin), now_ms, parcel.born_ms)
         if parcel.late.values:
             self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)
@@ -267,6 +268,8 @@ class Task:
             )
         if self._failures:
             await self._write_failures(parcel, records, now_ms)
+        if parcel.born_ms is not None:
+            self.meter.finished(self._context.now_ms() - parcel.born_ms)
 
     async def _write_sink(self, output: Output, results: Encoded, partitioner: Partitioner) -> None:
         spread = partitioner.spread(results.keys)
@@ -286,13 +289,18 @@ class Task:
                 [results.times[i] for i in chosen],
             )
 
-    async def _write_blocks(self, edge: EdgeOutput, blocks: Iterable[tuple[int, bytes]], now_ms: int) -> None:
+    async def _write_blocks(
+        self, edge: EdgeOutput, blocks: Iterable[tuple[int, bytes]], now_ms: int, born_ms: int | None = None
+    ) -> None:
+        headers = born_header(born_ms)
         by_partition: dict[int, list[bytes]] = {}
         for partition, block in blocks:
             by_partition.setdefault(partition, []).append(block)
         for partition, values in by_partition.items():
             count = len(values)
-            await self._writer.write(edge.output.topic, partition, [None] * count, values, [now_ms] * count)
+            await self._writer.write(
+                edge.output.topic, partition, [None] * count, values, [now_ms] * count, headers=headers
+            )
 
     async def _write_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = self._failures.copy()

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from aiokafka import TopicPartition
 
+from services.host.born import read_born
 from services.host.fetch import Record
 from services.host.segment_plan import Input
 from services.host.snapshot import SnapshotPlace
@@ -28,13 +29,18 @@ _decode = msgspec.msgpack.Decoder(tuple[SnapshotPlace | None, list[list[tuple[An
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What some fetched records became. `originals`: the raw records of a source by offset, for dead letters."""
+    """What some fetched records became.
+
+    `originals`: the raw records of a source by offset, for dead letters. `born_ms`: when the last of the source's
+    records that it came from was written, the sample by which latency is measured; None if nobody knows.
+    """
 
     batch: Batch
     late: Batch
     failures: list[Failure]
     origin: Origin
     originals: Mapping[int, Record] = field(default_factory=dict)
+    born_ms: int | None = None
 
 
 class TaskInput:
@@ -118,13 +124,16 @@ class TaskInputs:
         failed = {failure.offset for failure in arrivals.failures}
         originals = {record.offset: record for record in records if record.offset in failed} if failed else {}
         origin = Origin(at.topic, at.partition, records[0].offset)
-        return Parcel(batch, _joined(arrivals.late, behind), arrivals.failures, origin, originals)
+        late = _joined(arrivals.late, behind)
+        born_ms = records[-1].timestamp
+        return Parcel(batch, late, arrivals.failures, origin, originals, born_ms if born_ms >= 0 else None)
 
     def _from_edge(self, name: str, at: TopicPartition, record: Record, now_ms: int) -> Parcel:
         block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)
         sent = Batch(block.values, block.keys, block.times_ms, block.offsets, block.watermark_ms)
         batch, late = self._watermarks.admit(name, block.partition, sent, now_ms=now_ms)
-        return Parcel(batch, late, [], Origin(block.origin_topic, block.origin_partition, 0))
+        origin = Origin(block.origin_topic, block.origin_partition, 0)
+        return Parcel(batch, late, [], origin, born_ms=read_born(record.headers))
 
 
 def _joined(one: Batch, other: Batch) -> Batch:

@@ -16,7 +16,8 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 BATCH_BYTES_MAX = 900_000
 """Below the broker's default limit of 1 MiB for a batch."""
-NO_HEADERS: list[tuple[str, bytes | None]] = []
+Headers = list[tuple[str, bytes | None]]
+NO_HEADERS: Headers = []
 
 
 class WriteError(Exception):
@@ -70,27 +71,33 @@ class Writer:
         keys: Sequence[bytes | None],
         values: Sequence[bytes | None],
         times_ms: Iterable[int],
+        *,
+        headers: Headers = NO_HEADERS,
     ) -> None:
-        """Hand records over, in order. Returns when they are on their way; `commit` waits for their arrival."""
+        """Hand records over, in order, all with these headers. Returns when they are on their way; `commit` waits."""
         try:
             if not self._open:
                 await self._producer.begin_transaction()
                 self._open = True
-            for batch in self._batches(keys, values, times_ms):
+            for batch in self._batches(keys, values, times_ms, headers):
                 self.bytes_written += batch._builder.size()
                 self._sent.append((topic, await self._producer.send_batch(batch, topic, partition=partition)))
         except (KafkaError, AssertionError) as error:  # a fenced aiokafka producer fails its own assertions
             raise WriteError(f"{self.transactional_id}: writing to {topic}/{partition}: {error!r}") from error
 
     def _batches(
-        self, keys: Sequence[bytes | None], values: Sequence[bytes | None], times_ms: Iterable[int]
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        times_ms: Iterable[int],
+        headers: Headers,
     ) -> Iterable[Any]:
         batch, append, count = self._new_batch()
         for key, value, time_ms in zip(keys, values, times_ms, strict=True):
-            if append(count, time_ms, key, value, NO_HEADERS) is None:
+            if append(count, time_ms, key, value, headers) is None:
                 yield _closed(batch, count)
                 batch, append, count = self._new_batch()
-                append(0, time_ms, key, value, NO_HEADERS)
+                append(0, time_ms, key, value, headers)
             count += 1
         if count:
             yield _closed(batch, count)

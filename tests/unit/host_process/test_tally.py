@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from services.cli.tally import WINDOW_S, Tally
-from topics.messages import HostMetrics, Moments, OperatorMetrics
+from topics.messages import HostMetrics, Moments, OperatorMetrics, Sketch
 
 NONE = Moments(0, 0.0, 0.0)
 
@@ -35,6 +37,18 @@ def test_means_weigh_by_count() -> None:
     tally.add(row(service_us=Moments(1, 110.0, 12_100.0)))
     (line,) = tally.operator_lines(now_s=101)
     assert (20.0, 2.0) == (line.service_us, line.wait_ms)
+
+
+def test_latency_is_of_all_samples_together() -> None:
+    """A mean of quantiles would hide the slow partition."""
+    tally = Tally()
+    tally.add(row(latency_ms=Sketch.of([10.0] * 98)))
+    tally.add(row(partition=1, latency_ms=Sketch.of([500.0] * 2)))
+    (line,) = tally.operator_lines(now_s=101)
+    assert (10.0, 500.0) == (pytest.approx(line.latency_ms_p50, rel=0.06), pytest.approx(line.latency_ms_p99, rel=0.06))
+    tally = Tally()
+    tally.add(row())
+    assert tally.operator_lines(now_s=101)[0].latency_ms_p50 is None
 
 
 def test_old_seconds_the_present_one_and_other_flows_do_not_count() -> None:

@@ -1,0 +1,92 @@
+"""What a task measures: sums for the models, once a batch."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from services.host import meter as meter_module
+from services.host.born import born_header, read_born
+from services.host.meter import LATENCIES_MAX, Meter
+
+
+class Clock:
+    """Seconds that only the test moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(meter_module, "time", clock)
+    return clock
+
+
+def test_arrivals_gaps_service_and_outputs_are_summed_per_operator(clock: Clock) -> None:
+    """The queueing model is made of just these."""
+    meter = Meter("shop", "shop.1", 0)
+    for pause_s in (0.0, 1.0):
+        clock.now_s += pause_s
+        meter.begun()
+        clock.now_s += 0.010
+        meter.probe("large", 10, 4)
+    (row,) = meter.report("a", 7, lag=3, state_bytes=9, bytes_out=11)
+    assert (20, 8, 3, 9, 11) == (row.arrivals, row.outputs, row.lag, row.state_bytes, row.bytes_out)
+    assert (20, pytest.approx(20_000)) == (row.service_us.count, row.service_us.sum)
+    assert (10, pytest.approx(1.010e6)) == (row.gaps_us.count, row.gaps_us.sum)
+    assert 8 == pytest.approx(row.batch.sum)
+
+
+def test_a_report_starts_anew_but_gaps_reach_over_it(clock: Clock) -> None:
+    """A gap between two reports is a gap like any other."""
+    meter = Meter("shop", "shop.1", 0)
+    meter.begun()
+    meter.probe("large", 1, 1)
+    meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    assert [] == meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+    clock.now_s += 2.0
+    meter.begun()
+    meter.probe("large", 1, 1)
+    (row,) = meter.report("a", 9, lag=0, state_bytes=0, bytes_out=0)
+    assert (1, pytest.approx(2e6)) == (row.gaps_us.count, row.gaps_us.sum)
+
+
+def test_waits_and_bytes_come_from_the_records(clock: Clock) -> None:
+    """A record waits from when the broker got it."""
+    meter = Meter("shop", "shop.1", 0)
+    records = [SimpleNamespace(value=b"12345", timestamp=1_000), SimpleNamespace(value=None, timestamp=1_000)]
+    meter.fetched(records, now_ms=1_020)
+    meter.begun()
+    meter.probe("large", 2, 2)
+    (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    assert (5, 2, pytest.approx(40_000)) == (row.bytes_in, row.wait_us.count, row.wait_us.sum)
+
+
+def test_latency_samples_are_bounded_and_taken_once(clock: Clock) -> None:
+    """However many batches a second has, a row stays small."""
+    meter = Meter("shop", "shop.1", 0)
+    meter.begun()
+    meter.probe("large", 1, 1)
+    for _ in range(3 * LATENCIES_MAX):
+        meter.finished(25.0)
+    (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    assert row.latency_ms is not None
+    assert (LATENCIES_MAX, 25.0) == (row.latency_ms.count, row.latency_ms.max)
+    meter.probe("large", 1, 1)
+    assert meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+
+
+@pytest.mark.parametrize("headers", [[], [("other", b"1")], [("stig-born-ms", None)], [("stig-born-ms", b"-1")]])
+def test_a_block_without_a_birth_is_no_sample(headers: list) -> None:
+    """Blocks that only tell the watermark have none."""
+    assert read_born(headers) is None
+
+
+def test_a_birth_survives_the_way() -> None:
+    """Downstream segments measure from the source, not from the edge."""
+    assert 1_700_000_000_123 == read_born([("a", b"b"), *born_header(1_700_000_000_123)])
+    assert [] == born_header(None)
