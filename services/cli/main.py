@@ -3,6 +3,7 @@
 A command's module is imported only when the command is used, so that small commands answer at once.
 """
 
+import errno
 import importlib
 import sys
 
@@ -31,6 +32,15 @@ COMMANDS = {
     "config": "services.cli.config",
     "version": "services.cli.version",
 }
+
+MACHINE_FAULTS = {
+    errno.EACCES: "correct the owner or the rights, or choose another --home",
+    errno.EPERM: "correct the owner or the rights, or choose another --home",
+    errno.EROFS: "choose another folder with --home or STIGMERGY_CACHE",
+    errno.ENOSPC: "free some space, or choose another folder with --home or STIGMERGY_CACHE",
+    errno.EDQUOT: "free some space, or choose another folder with --home or STIGMERGY_CACHE",
+}
+"""Faults of the machine that a person can mend, with what to do."""
 
 COMPLETION_PARAMS = ("install_completion", "show_completion")
 """Typer gives these to every app; they belong to `stigmergy` itself, not to each command."""
@@ -73,17 +83,18 @@ def main() -> None:
     try:
         app()
     except Exception as fault:
-        code = _exit_code(fault)
-        if code is None:
+        told = _tell(fault)
+        if told is None:
             raise
         from services.cli.screen import show_error
 
-        show_error(fault.what, fault.remedy)  # type: ignore[attr-defined]
+        code, what, remedy = told
+        show_error(what, remedy)
         sys.exit(code)
 
 
-def _exit_code(fault: Exception) -> ExitCode | None:
-    """What the fault ends the program with; None: it is a bug, and its traceback is wanted."""
+def _tell(fault: Exception) -> tuple[ExitCode, str, str] | None:
+    """The exit code, what happened and what to do next; None: it is a bug, and its traceback is wanted."""
     from services.embedded.errors import AlreadyRunningError, NotRunningError, StackError
     from services.registry.errors import RegistryError
     from services.settings import SettingsError
@@ -95,7 +106,12 @@ def _exit_code(fault: Exception) -> ExitCode | None:
         SettingsError: ExitCode.USAGE,
         RegistryError: ExitCode.FAILURE,
     }
-    return next((code for kind, code in table.items() if isinstance(fault, kind)), None)
+    if isinstance(fault, StackError | SettingsError | RegistryError):
+        code = next(code for kind, code in table.items() if isinstance(fault, kind))
+        return code, fault.what, fault.remedy
+    if isinstance(fault, OSError) and fault.errno in MACHINE_FAULTS:
+        return ExitCode.FAILURE, f"{fault.filename or 'a file'}: {fault.strerror}", MACHINE_FAULTS[fault.errno]
+    return None
 
 
 if __name__ == "__main__":

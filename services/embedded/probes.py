@@ -46,7 +46,7 @@ class RedisProbe(msgspec.Struct, frozen=True, tag="redis"):
         try:
             with redis.Redis.from_url(self.url, socket_timeout=ANSWER_TIMEOUT_S) as client:
                 return bool(client.ping())
-        except redis.RedisError:
+        except (redis.RedisError, ValueError):  # ValueError: the user's address is none
             return False
 
 

@@ -34,6 +34,7 @@ class Supervisor:
     def __init__(self, on_change: OnChange) -> None:
         self._cares: dict[str, _Care] = {}
         self._on_change = on_change
+        self._crash: BaseException | None = None
         self._stop_asked = threading.Event()
         self._hurry = threading.Event()
         self._ended = threading.Event()  # Thread.join is not safe after an interrupt (CPython issue 90882)
@@ -61,6 +62,8 @@ class Supervisor:
         if failed := self._failed():
             raise StartError(failed.explain(), f"the whole log: {failed.process.log}; or try stigmergy doctor")
 
+        self._raise_crash()
+
     def stop(self) -> None:
         """Stops all processes and waits for their end. A second interrupt on the way kills what is left."""
         self._stop_asked.set()
@@ -75,10 +78,15 @@ class Supervisor:
     def wait(self) -> None:
         """Stays until `stop` was called in another thread, or until an interrupt."""
         self._ended.wait()
+        self._raise_crash()
 
     def records(self) -> tuple[ProcessRecord, ...]:
         """All processes as they are now."""
         return tuple(care.record() for care in self._cares.values())
+
+    def _raise_crash(self) -> None:
+        if self._crash is not None:
+            raise RuntimeError("the supervisor broke down; all its processes are stopped") from self._crash
 
     def _failed(self) -> "_Care | None":
         return next((care for care in self._cares.values() if care.life.state is State.FAILED), None)
@@ -91,6 +99,8 @@ class Supervisor:
             while not self._stop_asked.wait(TICK_S):
                 for care in self._cares.values():
                     self._advance(care)
+        except BaseException as fault:  # noqa: BLE001 - it is told in the thread that waits
+            self._crash = fault
         finally:
             try:
                 self._stop_all()

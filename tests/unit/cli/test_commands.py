@@ -1,5 +1,6 @@
 """The commands without a broker: help, version, config, exit codes, and what `down --wipe` asks."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -82,6 +83,31 @@ def test_a_wrong_setting_ends_with_2_and_no_traceback(
     assert ExitCode.USAGE == ended.value.code
     assert "STIGMERGY_BROKERS: brokers is 'many'" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "/home/other"), ["/home/other: Permission", "correct the"]),
+        (OSError(errno.ENOSPC, "No space left on device", "/data/x"), ["/data/x: No space left", "free some space"]),
+    ],
+    ids=["rights", "disk full"],
+)
+def test_a_fault_of_the_machine_is_told_with_its_remedy(
+    fault: OSError, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk is no bug of ours, and a traceback helps nobody."""
+
+    def fail(*arguments: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("services.cli.config.load_settings", fail)
+    monkeypatch.setattr(sys, "argv", ["stigmergy", "config"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ExitCode.FAILURE == ended.value.code
+    assert all(part in said for part in told), said
 
 
 def test_status_of_nothing_is_3() -> None:

@@ -49,9 +49,10 @@ def test_a_service_is_ready_when_its_health_page_is_there(
         KafkaProbe(bootstrap="127.0.0.1:1", broker_id=1),
         KafkaProbe(bootstrap="not an address"),
         RedisProbe(url="redis://127.0.0.1:1"),
+        RedisProbe(url="127.0.0.1:6379"),
         HttpProbe(url="http://127.0.0.1:1/health"),
     ],
-    ids=["broker", "no address", "redis", "http"],
+    ids=["broker", "no address", "redis", "no url", "http"],
 )
 def test_where_nobody_listens_nothing_is_ready(probe: Probe) -> None:
     """The supervisor asks long before anything is there."""

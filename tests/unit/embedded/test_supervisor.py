@@ -167,6 +167,21 @@ def test_a_child_ignores_the_signals_of_the_terminal(story: Story, process: Call
     assert pid == os.getsid(pid)
 
 
+def test_a_supervisor_that_breaks_down_stops_all_and_says_so(process: Callable[..., Process]) -> None:
+    """It must never look as if all were well."""
+
+    def hear(records: Sequence[ProcessRecord], what: str) -> None:
+        if "ready" in what:
+            raise ZeroDivisionError
+
+    supervisor = Supervisor(hear)
+    supervisor.start()
+    supervisor.add([process("broker")])
+    with pytest.raises(RuntimeError, match="broke down"):
+        supervisor.wait()
+    assert [State.STOPPED] == [record.state for record in supervisor.records()]
+
+
 def test_layers_of_stopping() -> None:
     """All at once what can be, and nothing before what depends on it."""
 
