@@ -4,10 +4,10 @@ With --detach a copy of this command runs in the background, and this one return
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import structlog
 import typer
@@ -51,20 +51,21 @@ def up(
     }
     settings = load_settings(flags).settings
     configure_logs(settings.log_level, settings.log_format)
+    _fetch(settings)
     if detach:
-        record = _detached(settings)
+        with errors.status("starting"):
+            record = start_detached(settings)
         _announce(record, settings.home, as_json=as_json, how_to_stop="stigmergy down")
     else:
         _in_foreground(settings, as_json=as_json)
 
 
-def _detached(settings: Settings) -> StackRecord:
+def _fetch(settings: Settings) -> None:
+    """Fetches Kafka if need be, here, where somebody sees the bar."""
     params = stack_params(settings)
     if params.bootstrap is None:
-        with download_bar() as on_progress:  # here, where somebody sees the bar
+        with download_bar() as on_progress:
             kafka_class_path(params, on_progress)
-    with errors.status("starting"):
-        return start_detached(settings)
 
 
 def _in_foreground(settings: Settings, *, as_json: bool) -> None:
@@ -76,20 +77,10 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
         if settings.demo:
             furnish_demo(stack)
 
-    with (
-        stop_signals_interrupt(),
-        download_bar() as on_progress,
-        errors.status("starting") as status,
-    ):
-        stack = EmbeddedStack(
-            stack_params(settings),
-            furnish=furnish,
-            on_progress=on_progress,
-            on_event=log.info,
-        )
+    with stop_signals_interrupt(), _Progress(log.info) as progress:
         try:
-            with stack:
-                status.stop()
+            with EmbeddedStack(stack_params(settings), furnish=furnish, on_event=progress.tell) as stack:
+                progress.end()
                 record = read_record(stack.home.record)
                 assert record is not None
                 show_differences(differences)
@@ -97,6 +88,35 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
                 stack.wait()
         except KeyboardInterrupt:
             log.info("stopped")
+
+
+class _Progress:
+    """On a terminal, one line that says what happens until all is ready; otherwise, and afterwards, the log."""
+
+    def __init__(self, log: Callable[[str], object]) -> None:
+        self._log = log
+        self._status = errors.status("starting") if errors.is_terminal else None
+
+    def __enter__(self) -> Self:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.end()
+
+    def tell(self, what: str) -> None:
+        """Shows one event."""
+        if self._status is not None:
+            self._status.update(f"starting: {what}")
+        else:
+            self._log(what)
+
+    def end(self) -> None:
+        """All is ready: what comes now is news, and goes to the log."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
 
 
 def _announce(record: StackRecord, home: Path, *, as_json: bool, how_to_stop: str) -> None:

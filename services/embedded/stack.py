@@ -79,7 +79,6 @@ class EmbeddedStack:
         params: StackParams,
         *,
         furnish: Furnish = lambda stack: None,
-        on_progress: OnProgress | None = None,
         on_event: OnEvent = lambda what: None,
     ) -> None:
         self.params = params
@@ -87,7 +86,6 @@ class EmbeddedStack:
         self.bootstrap = params.bootstrap or ""
         self.redis_url = params.redis_url or ""
         self._furnish = furnish
-        self._on_progress = on_progress
         self._on_event = on_event
         self._foreign: list[ProcessRecord] = []
         self._ready = False
@@ -138,7 +136,7 @@ class EmbeddedStack:
 
     def _start(self) -> None:
         end_leftovers(self.home)
-        class_path = None if self.params.bootstrap else kafka_class_path(self.params, self._on_progress)
+        class_path = None if self.params.bootstrap else kafka_class_path(self.params)
         cluster = settle(self.home.cluster, 0 if self.params.bootstrap else self.params.brokers)
         self.bootstrap = self.params.bootstrap or cluster.bootstrap
         processes: list[Process] = []
