@@ -15,7 +15,7 @@ from placement.strategies.centralised import Centralised
 from placement.strategies.chance import RandomHosts
 from placement.strategies.ends import Consumer, Producer
 from placement.strategies.exact import Exact
-from placement.strategies.protocol import NoFeasibleHost, Proposal, Strategy
+from placement.strategies.protocol import Chance, NoFeasibleHost, Proposal, Strategy
 from placement.strategies.sequential import SequentialOptimum
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = MappingProxyType(
@@ -33,6 +33,7 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = MappingProxyType(
 __all__ = [
     "STRATEGIES",
     "Centralised",
+    "Chance",
     "Consumer",
     "Exact",
     "NoFeasibleHost",

@@ -6,7 +6,6 @@ over all paths of all flows most, until none does. Unhurried that is one move a 
 quality and far less time (decision 0034).
 """
 
-import random
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +14,7 @@ from placement.model.problem import Problem
 from placement.strategies.chance import RandomHosts
 from placement.strategies.descent import Descent
 from placement.strategies.ends import Producer
-from placement.strategies.protocol import Proposal, propose
+from placement.strategies.protocol import Chance, Proposal, propose
 from placement.strategies.sequential import SequentialOptimum
 
 Start = Literal["producer", "random", "sequential"]
@@ -35,7 +34,7 @@ class Centralised:
         require(self.moves_per_round >= 1, f"moves_per_round is {self.moves_per_round}; give 1 or more")
         require(self.max_rounds >= 0, f"max_rounds is {self.max_rounds}; give 0 or more")
 
-    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+    def place(self, problem: Problem, *, rng: Chance) -> Proposal:
         begun = self._begin(problem, rng)
         descent = Descent(problem, begun.placement)
         moves, rounds, made = 0, 0, 1
@@ -50,7 +49,7 @@ class Centralised:
         fell = f"{begun.cost_ms:.1f} -> {best.cost_ms:.1f} ms in {moves} moves"
         return Proposal(best.placement, best.cost_ms, (f"steepest descent from {self.start}: {fell}, {ended}",))
 
-    def _begin(self, problem: Problem, rng: random.Random) -> Proposal:
+    def _begin(self, problem: Problem, rng: Chance) -> Proposal:
         if self.start == "producer":
             return Producer().place(problem, rng=rng)
         if self.start == "random":

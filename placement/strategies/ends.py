@@ -1,6 +1,5 @@
 """Everything at one end: all at the producer, or all at the consumer; the rest at the nearest host with room."""
 
-import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -10,14 +9,14 @@ from placement.model.flow import Flow
 from placement.model.placement import Placement
 from placement.model.problem import Problem
 from placement.strategies.filling import fill
-from placement.strategies.protocol import Proposal, propose
+from placement.strategies.protocol import Chance, Proposal, propose
 
 
 @dataclass(frozen=True, slots=True)
 class Producer:
     """Tasks at the source that feeds them; behind a join, the one on its first edge."""
 
-    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+    def place(self, problem: Problem, *, rng: Chance) -> Proposal:
         placement = _near(problem, producer_of)
         return propose(problem, placement, _reasons(problem, placement, producer_of, "producer"))
 
@@ -26,7 +25,7 @@ class Producer:
 class Consumer:
     """Tasks at the sink that they feed; before a fan-out, the one on its first edge."""
 
-    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+    def place(self, problem: Problem, *, rng: Chance) -> Proposal:
         placement = _near(problem, consumer_of)
         return propose(problem, placement, _reasons(problem, placement, consumer_of, "consumer"))
 

@@ -6,14 +6,13 @@ that it is no proof and what it is bounded by.
 """
 
 import math
-import random
 from dataclasses import dataclass
 
 from placement.model.errors import require
 from placement.model.problem import Problem
 from placement.strategies.coarse_bound import coarse_bound_ms
 from placement.strategies.exact_search import enumerate_all, search
-from placement.strategies.protocol import Proposal, propose
+from placement.strategies.protocol import Chance, Proposal, propose
 from placement.strategies.sequential import SequentialOptimum, describe
 
 
@@ -35,7 +34,7 @@ class Exact:
         require(self.max_branches >= 1, f"max_branches is {self.max_branches}; give 1 or more")
         require(0 <= self.gap < 1, f"gap is {self.gap}; give a share in [0, 1)")
 
-    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+    def place(self, problem: Problem, *, rng: Chance) -> Proposal:
         tasks = sum(len(flow.tasks) for flow in problem.flows)
         if tasks > self.max_tasks:
             return self._in_turn(problem, tasks, rng)
@@ -55,7 +54,7 @@ class Exact:
             proven=found.proven(self.gap),
         )
 
-    def _in_turn(self, problem: Problem, tasks: int, rng: random.Random) -> Proposal:
+    def _in_turn(self, problem: Problem, tasks: int, rng: Chance) -> Proposal:
         turn = SequentialOptimum(max_tasks=self.max_tasks, max_branches=self.max_branches, gap=self.gap)
         proposal = turn.place(problem, rng=rng)
         reason = f"{tasks} tasks in all, more than {self.max_tasks}: flows placed in turn, no proof for all"

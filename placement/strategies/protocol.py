@@ -6,7 +6,7 @@ strategies alike.
 """
 
 import math
-import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,10 +36,17 @@ class Proposal:
     """Whether the gap is within the strategy's tolerance."""
 
 
+class Chance(Protocol):
+    """What a strategy may ask of a random generator; `random.Random` has it."""
+
+    def sample(self, population: Sequence[int], k: int) -> list[int]:
+        """`k` different members in random order."""
+
+
 class Strategy(Protocol):
     """One way to place all flows of a problem."""
 
-    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+    def place(self, problem: Problem, *, rng: Chance) -> Proposal:
         """Propose a placement, or raise NoFeasibleHost."""
 
 

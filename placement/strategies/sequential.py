@@ -3,7 +3,6 @@
 What a perfect placer of single flows would do as queries arrive one by one. Not the optimum of all flows together.
 """
 
-import random
 from dataclasses import dataclass
 
 from placement.evaluator_incremental import Ledger
@@ -14,7 +13,7 @@ from placement.model.problem import Problem
 from placement.strategies.descent import Descent
 from placement.strategies.ends import Producer
 from placement.strategies.exact_search import Found, search
-from placement.strategies.protocol import Proposal, propose
+from placement.strategies.protocol import Chance, Proposal, propose
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class SequentialOptimum:
         require(self.max_branches >= 1, f"max_branches is {self.max_branches}; give 1 or more")
         require(0 <= self.gap < 1, f"gap is {self.gap}; give a share in [0, 1)")
 
-    def place(self, problem: Problem, *, rng: random.Random) -> Proposal:
+    def place(self, problem: Problem, *, rng: Chance) -> Proposal:
         ledger = Ledger(
             problem.network,
             background=problem.host_loads,
@@ -54,7 +53,7 @@ class SequentialOptimum:
             reasons.append(reason)
         return propose(problem, ledger.placement(), tuple(reasons))
 
-    def _place_one(self, alone: Problem, flow: Flow, rng: random.Random) -> tuple[Placement, str]:
+    def _place_one(self, alone: Problem, flow: Flow, rng: Chance) -> tuple[Placement, str]:
         if len(flow.tasks) > self.max_tasks:
             descent = Descent(alone, Producer().place(alone, rng=rng).placement)
             while descent.step(1):
