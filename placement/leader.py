@@ -277,7 +277,8 @@ class Leader:
         for k in range(count):
             via = beside[k // 2 % len(beside)] if beside and k % 2 and self.ants.scouting.join_hint else ""
             scouts.append(Send(order.start, scout(order, self.host, self.ants.scouting, rng=rng, via=via)))
-        return [*scouts, self._patience(self._trips_ms(attempt.trip_ms))]
+        trip_ms = attempt.trip_ms if self.ants.scouting.queues else 2 * attempt.distance_ms
+        return [*scouts, self._patience(self._trips_ms(trip_ms))]
 
     def _release_again(self, what: str, rng: Random) -> list[LeaderEffect]:
         """Nobody came back in time: send more, or let the attempt fail."""

@@ -41,6 +41,7 @@ PAPER = AntParams(
         nearby_hosts=0,
         explore=0.0,
         shift=True,
+        queues=True,
     ),
     surroundings=SurroundingsParams(hops=1),
     scent=None,

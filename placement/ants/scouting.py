@@ -48,6 +48,8 @@ class ScoutingParams:
     explore: float = 0.1
     """Share of hops that ignore the pheromone."""
     shift: bool = False
+    queues: bool = False
+    """Whether scouts wait in server queues like data. Ours have a topic of their own; routing ants measure queues."""
     failures_to_weaken: int = 3
     max_hops: int = 200
 
@@ -167,7 +169,7 @@ def _outward(
     if len(onward.hosts) <= len(ant.trail.hosts):
         ways = cut_back(ways, onward.distance_ms[-1])
     ant = _counted(replace(ant, trail=onward, ways=ways))
-    return [Send(onward.last, ant, queued=onward.last != ant.destination)]
+    return [Send(onward.last, ant, queued=params.queues and onward.last != ant.destination)]
 
 
 def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
