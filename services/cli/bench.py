@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from services.cli.screen import errors
 from services.lab.results import Results, results, write
 from services.operators.collector import collect_rarely
 
@@ -39,6 +41,37 @@ def operators(
         )
     command = f"stigmergy bench operators --records {records} --repetitions {repetitions} --seed {seed}"
     found = results(command, rows, seeds=[seed])
+    Console().print(table(found))
+    if json_file is not None:
+        write(found, json_file)
+
+
+@app.command()
+def dataplane(
+    *,
+    only: Annotated[str | None, typer.Option(help="Only these measures, as a,b. [default: all]")] = None,
+    records: Annotated[int, typer.Option(min=10_000, help="How many records wait for each side.")] = 2_000_000,
+    repetitions: Annotated[int, typer.Option(min=1, help="How often each side runs.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the records.")] = 1,
+    jvm: Annotated[bool, typer.Option("--jvm", help="Also against Kafka Streams and Flink; needs a JDK.")] = False,
+    json_file: JsonOption = None,
+) -> None:
+    """Hosts against plain Faust, Quix Streams, Bytewax and a bare loop: speed, latency, recovery, cost at rest."""
+    from services.lab.dataplane.measures import MEASURES, Params, measure
+
+    chosen = tuple(name.strip() for name in (only or "").split(",") if name.strip())
+    unknown = sorted(set(chosen) - set(MEASURES))
+    if unknown:
+        raise typer.BadParameter(f"no measure {unknown[0]!r}; the measures are {', '.join(MEASURES)}")
+    with errors.status("starting a broker") as status:
+        rows = measure(
+            Params(records=records, repetitions=repetitions, seed=seed, only=chosen, has_jvm=jvm),
+            say=status.update,
+            warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
+        )
+    options = f" --only {','.join(chosen)}" if chosen else ""
+    command = f"stigmergy bench dataplane{options} --records {records} --repetitions {repetitions} --seed {seed}"
+    found = results(command + (" --jvm" if jvm else ""), rows, seeds=[seed])
     Console().print(table(found))
     if json_file is not None:
         write(found, json_file)

@@ -1,0 +1,90 @@
+"""Who takes part: each contestant is a command that does a job until it is stopped."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from services.lab.dataplane.ground import Ground
+from services.lab.dataplane.jobs import Job
+from services.lab.dataplane.trial import Patience
+from services.registry.submit import submit
+
+SIDES = Path(__file__).with_name("sides")
+OURS = "stigmergy"
+
+
+@dataclass(frozen=True, slots=True)
+class Bout:
+    """One trial's names. `id` is in the name of every topic and group that the trial makes."""
+
+    ground: Ground
+    id: str
+    job: Job
+    source: str
+    sink: str
+
+    @property
+    def arguments(self) -> list[str]:
+        """What a program in `sides/` is started with."""
+        folder = self.ground.folder / self.id
+        folder.mkdir(parents=True, exist_ok=True)
+        return [self.ground.bootstrap, self.job.name, self.source, self.sink, self.id, str(folder)]
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """`commands` gives the processes to run, most often one. `is_long`: it reads the long backlog, to warm up."""
+
+    name: str
+    commands: Callable[[Bout], list[list[str]]]
+    patience: Patience = field(default_factory=Patience)
+    is_long: bool = False
+
+
+def host_command(ground: Ground, name: str) -> list[str]:
+    """A host as it is shipped."""
+    options = ["--region", "lab", "--capacity", "1", "--bootstrap", ground.bootstrap, "--log-level", "warning"]
+    return [sys.executable, "-m", "services.host", "--name", name, *options]
+
+
+def ours(name: str = OURS, *, hosts: int = 1, delivery: str = "at_least_once") -> Contestant:
+    """Stigmergy, by the way that users go: a flow is submitted, and hosts run what the registry gives them."""
+
+    def commands(bout: Bout) -> list[list[str]]:
+        names = [f"{bout.id}-{number}" for number in range(hosts)]
+        flow = bout.job.flow(bout.id, source=bout.source, sink=bout.sink, delivery=delivery)
+        submit(bout.ground.bootstrap, flow, hosts=names)
+        return [host_command(bout.ground, each) for each in names]
+
+    return Contestant(name, commands)
+
+
+def bare_loop(name: str, *options: str) -> Contestant:
+    """The loop that someone writes who needs no framework; its changelog is a topic beside the sink."""
+
+    def commands(bout: Bout) -> list[list[str]]:
+        bout.ground.make_topic(f"{bout.sink}-changelog")
+        return [[sys.executable, str(SIDES / "bare_loop.py"), *bout.arguments, *options]]
+
+    return Contestant(name, commands)
+
+
+def script(name: str, file: str, *, python: str = sys.executable, patience: Patience | None = None) -> Contestant:
+    """A Python program of `sides/`, run by our Python or by another one."""
+    return Contestant(name, lambda bout: [[python, str(SIDES / file), *bout.arguments]], patience or Patience())
+
+
+BARE_LOOP = "bare loop"
+BARE_LOOP_TUNED = "bare loop, rare gc"
+PLAIN_FAUST = "plain Faust"
+
+
+def always_there() -> list[Contestant]:
+    """Those that need nothing but what Stigmergy itself needs."""
+    return [
+        ours(),
+        bare_loop(BARE_LOOP),
+        bare_loop(BARE_LOOP_TUNED, "--collect-rarely"),
+        script(PLAIN_FAUST, "plain_faust.py", patience=Patience(warm_up_s=1.0, measured_s_max=5.0)),
+    ]
