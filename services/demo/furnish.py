@@ -17,6 +17,7 @@ FLOW = "demo-top-talkers"
 HOSTS = {"edge-1": "region-1", "edge-2": "region-1"}
 PER_S = 100
 STOP_TIMEOUT_S = 30.0
+"""More than a host takes at most."""
 
 
 def furnish_demo(stack: EmbeddedStack) -> None:

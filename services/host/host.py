@@ -50,6 +50,7 @@ class HostParams:
     allow: tuple[str, ...] = ()
     port: int | None = None
     software: str | None = None
+    stop_timeout_s: float = STOP_TIMEOUT_S
 
     def __post_init__(self) -> None:
         assert self.capacity > 0, self
@@ -194,7 +195,7 @@ class Host:
             tenant.want(Wanted())
         running = [task for _, task in self._tenants.values()]
         if running:
-            _, late = await asyncio.wait(running, timeout=STOP_TIMEOUT_S)
+            _, late = await asyncio.wait(running, timeout=self.params.stop_timeout_s)
             if late:
                 log.warning("not all segments ended in time; the rest of their work will be done again", late=len(late))
                 await _cancelled(list(late))

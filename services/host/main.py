@@ -3,23 +3,29 @@
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
+from types import FrameType
 
 import structlog
 import uvloop
 
 from services.host.calibration import calibrate
-from services.host.host import Host, HostParams, ReplacedError
+from services.host.host import STOP_TIMEOUT_S, Host, HostParams, ReplacedError
 from services.logs import configure_logs
 from services.operators.collector import collect_rarely
 from services.settings import LOG_FORMATS, LOG_LEVELS
 
 log = structlog.get_logger(__name__)
 
+EXIT_LATE = 1
 EXIT_REPLACED = 4
 """As `stigmergy` says for what already runs elsewhere."""
+EXIT_PATIENCE_S = 3.0
+"""For the last reports, after the segments have had their time to stop."""
 
 
 def run_host(params: HostParams) -> int:
@@ -38,8 +44,17 @@ def run_host(params: HostParams) -> int:
 async def _serve(params: HostParams) -> None:
     host = Host(params)
     loop = asyncio.get_running_loop()
+
+    def asked(_number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(host.stop)
+        # An operator that hangs can hold up the loop, or a thread that Python waits for at its exit. Nothing is lost by
+        # leaving it behind: what was not committed is done again.
+        late = threading.Timer(params.stop_timeout_s + EXIT_PATIENCE_S, os._exit, args=(EXIT_LATE,))
+        late.daemon = True
+        late.start()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, host.stop)
+        signal.signal(number, asked)  # and not the loop's own handler, which a busy loop would never run
     await host.run()
 
 
@@ -52,6 +67,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--capacity", type=_capacity, help="relative speed; measured if not given")
     parser.add_argument("--allow", action="append", default=[], help="module prefix or folder for python operators")
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
+    parser.add_argument("--stop-timeout", type=float, default=STOP_TIMEOUT_S, help="seconds that segments may drain")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
     given = parser.parse_args(arguments)
@@ -62,6 +78,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
         bootstrap=given.bootstrap,
         allow=tuple(given.allow),
         port=given.port,
+        stop_timeout_s=given.stop_timeout,
     )
     return params, given.log_level, given.log_format
 
@@ -81,10 +98,12 @@ def main() -> None:
 
 
 def configure_host_logs(level: str, form: str) -> None:
-    """As for all processes, but without the client library, which in an outage writes a hundred lines a second.
+    """As for all processes, but with quiet libraries: in an outage the Kafka client writes 200 lines a second.
 
     What matters of it, our own code says: tasks that fail, fetches that fail, reports that are dropped.
     """
     configure_logs(level, form)
     if level != "debug":
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+        for name in ("faust", "mode"):
+            logging.getLogger(name).setLevel(logging.WARNING)

@@ -6,7 +6,10 @@ import signal
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from services.operators.encode import Encoded
 from services.operators.run import FlowRun
@@ -181,6 +184,37 @@ def test_a_stopped_host_drains_and_commits(hosts: Any, stage: Callable) -> None:
     flow.feed(records[2_000:])
     hosts.start("a")
     expect_counts(records, flow.until_results(wanted_results(records)))
+
+
+SLOW = """
+import pathlib
+
+def wait(record, folder):
+    pathlib.Path(folder, "begun").touch()
+    while not pathlib.Path(folder, "go").exists():
+        pass
+    return record
+"""
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_a_hanging_operator_does_not_keep_a_host_from_ending(
+    hosts: Any, stage: Callable, tmp_path: Path, is_blocking: bool
+) -> None:
+    """Whether it hangs in a thread or holds up the loop itself; what it had in hand is done by the next host."""
+    (tmp_path / "slow_rules.py").write_text(SLOW)
+    hosts.start("a", extra=["--stop-timeout", "1", "--allow", f"{tmp_path}/"])
+    settings = f"{{folder: '{tmp_path}'}}"
+    call = f"{{python: 'slow_rules:wait', input: clicks, blocking: {str(is_blocking).lower()}, settings: {settings}}}"
+    flow = stage(COUNTS.replace('{op: filter, input: clicks, where: "size > 0"}', call), partitions=1)
+    flow.submit(hosts, "a")
+    records = [record for record in clicks(60, seed=7) if record["size"] > 0]
+    flow.feed(records)
+    flow.until((tmp_path / "begun").exists, "the operator hangs")
+    assert 1 == hosts.end("a")
+    (tmp_path / "go").touch()
+    hosts.start("a", extra=["--allow", f"{tmp_path}/"])
+    expect_counts(records, flow.until_results(len(records)))
 
 
 def test_a_withdrawn_flow_stops_and_goes_on_when_it_is_run_again(pair: Any, stage: Callable) -> None:
