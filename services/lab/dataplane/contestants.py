@@ -88,3 +88,12 @@ def always_there() -> list[Contestant]:
         bare_loop(BARE_LOOP_TUNED, "--collect-rarely"),
         script(PLAIN_FAUST, "plain_faust.py", patience=Patience(warm_up_s=1.0, measured_s_max=5.0)),
     ]
+
+
+QUIX = "Quix Streams"
+BYTEWAX = "Bytewax"
+
+
+def from_environment(python: str) -> list[Contestant]:
+    """Those that live in an environment of their own."""
+    return [script(QUIX, "quix.py", python=python), script(BYTEWAX, "bytewax_flow.py", python=python)]

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from services.embedded import EmbeddedStack, StackParams
-from services.lab.dataplane.contestants import always_there
-from services.lab.dataplane.ground import Ground, Say
+from services.lab.dataplane.contestants import always_there, from_environment
+from services.lab.dataplane.environment import environment
+from services.lab.dataplane.ground import BenchError, Ground, Say
 from services.lab.dataplane.throughput import compete
 from services.lab.results import Row
 
@@ -35,8 +38,13 @@ class Params:
 
 def throughput(ground: Ground, params: Params) -> list[Row]:
     """All contestants, both jobs."""
+    contestants = always_there()
+    try:
+        contestants += from_environment(environment(user_cache_path("stigmergy"), ground.say))
+    except BenchError as fault:
+        ground.warn(f"Quix Streams and Bytewax are left out: {fault}")
     backlog = ground.backlog(params.records, params.seed)
-    return compete(ground, always_there(), backlog, repetitions=params.repetitions)
+    return compete(ground, contestants, backlog, repetitions=params.repetitions)
 
 
 MEASURES: dict[str, Callable[[Ground, Params], list[Row]]] = {
