@@ -29,7 +29,7 @@ def host(
     address = bootstrap_of(bootstrap, home)
     from services.host.calibration import calibrate
     from services.host.host import HostParams
-    from services.host.main import configure_host_logs, run_host
+    from services.host.main import configure_host_logs, run_host, software
 
     configure_host_logs(settings.log_level, settings.log_format)
     params = HostParams(
@@ -39,5 +39,6 @@ def host(
         bootstrap=address,
         allow=tuple(allow or ()),
         port=port,
+        software=software(),
     )
     raise typer.Exit(run_host(params))

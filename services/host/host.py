@@ -8,7 +8,7 @@ import contextlib
 import socket
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,21 +111,27 @@ class Host:
             )
 
     async def _connect(self, stack: contextlib.AsyncExitStack) -> bool:
-        """Wait for the cluster and make the shared topics; False if the host was asked to stop meanwhile."""
+        """Wait for the cluster, make the shared topics, read the registry; False if asked to stop meanwhile."""
+        stack.push_async_callback(self._publisher.stop)
+        stack.push_async_callback(self._follower.stop)
+        steps = (self._make_topics, self._publisher.start, self._follower.start, self._follower.catch_up)
+        return all([await self._insist(step) for step in steps])
+
+    async def _insist(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Do it, again and again while the cluster does not let us; False if asked to stop meanwhile."""
         while not self._stop.is_set():
             try:
-                for difference in await self._broker.ensure(catalogue.shared()):
-                    log.warning("a topic is not as it should be", difference=str(difference))
-                await self._publisher.start()
-                stack.push_async_callback(self._publisher.stop)
-                await self._follower.start()
-                stack.push_async_callback(self._follower.stop)
+                await step()
                 return True
             except (ClusterError, KafkaError) as error:
                 log.warning("waiting for the cluster", bootstrap=self.params.bootstrap, error=str(error))
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), CONNECT_PAUSE_S)
         return False
+
+    async def _make_topics(self) -> None:
+        for difference in await self._broker.ensure(catalogue.shared()):
+            log.warning("a topic is not as it should be", difference=str(difference))
 
     async def _register(self) -> None:
         registration = HostRegistration(

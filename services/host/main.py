@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import importlib.metadata
 import logging
 import os
 import signal
@@ -79,8 +80,14 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
         allow=tuple(given.allow),
         port=given.port,
         stop_timeout_s=given.stop_timeout,
+        software=software(),
     )
     return params, given.log_level, given.log_format
+
+
+def software() -> str:
+    """What registers: our name and version."""
+    return f"stigmergy {importlib.metadata.version('stigmergy')}"
 
 
 def _capacity(text: str) -> float:

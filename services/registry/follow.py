@@ -21,7 +21,7 @@ OnApplied = Callable[[], None]
 
 
 class RegistryFollower:
-    """`start` reads all that is there; `run` goes on until it is cancelled; `fresh` waits for what was just written."""
+    """`start`, `catch_up` with what is there, `run` until cancelled; `fresh` waits for what was just written."""
 
     def __init__(
         self, bootstrap: str, view: RegistryView, topics: Sequence[Topic], *, client_id: str, on_message: OnMessage
@@ -41,10 +41,12 @@ class RegistryFollower:
         )
 
     async def start(self) -> None:
-        """Returns when everything that was written before has been applied."""
+        """Connect. May be called again after it has raised a KafkaError."""
         await self._consumer.start()
         self._consumer.assign(self._partitions)
-        await self._consumer.seek_to_beginning(*self._partitions)
+
+    async def catch_up(self) -> None:
+        """Returns when everything that was written before has been applied. May be called again, too."""
         ends = await self._consumer.end_offsets(self._partitions)
         while not self._has_reached(ends):
             await self._step()

@@ -8,9 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
+from services.embedded.ports import choose_ports
 from services.operators.encode import Encoded
 from services.operators.run import FlowRun
 from services.registry.changes import assigned, withdrawn
@@ -173,9 +175,12 @@ def test_a_frozen_host_wakes_up_to_find_its_partitions_gone(hosts: Any, stage: C
 
 def test_a_stopped_host_drains_and_commits(hosts: Any, stage: Callable) -> None:
     """SIGTERM ends a host in a bounded time, with everything that it had fetched committed, and says so."""
-    hosts.start("a")
+    (port,) = choose_ports([None])
+    hosts.start("a", extra=["--port", str(port)])
     flow = stage(COUNTS)
     flow.submit(hosts, "a")
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert f'stigmergy_segment_state{{segment="{flow.name}.' in answer.read().decode()
     records = clicks(3_000, seed=4)
     flow.feed(records[:2_000])
     flow.until(lambda: len(flow.results()) > 0, "work is under way")
