@@ -67,6 +67,8 @@ def reach_ms(origin: Spot, target: Spot, distances: Distances) -> float:
     if exact_ms is not None:
         return exact_ms
     walk_ms = abs(target.position_ms - origin.position_ms) + origin.offset_ms + target.offset_ms
+    if origin.offset_ms == 0.0 and target.offset_ms == 0.0:
+        return walk_ms  # both on the trail
     link_ms = distances.link(origin.host, target.host)
     return walk_ms if link_ms is None else min(walk_ms, link_ms)
 

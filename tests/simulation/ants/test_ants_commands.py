@@ -1,0 +1,55 @@
+"""`stigmergy evaluate` and `stigmergy simulate` as a user runs them, on the smallest problems."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from services.cli import evaluate, simulate
+from services.lab.experiments import EXPERIMENTS, Experiment
+from services.lab.samples import Sample
+
+RUNNER = CliRunner()
+
+
+def test_list_shows_every_experiment() -> None:
+    """A user sees what can be asked."""
+    shown = RUNNER.invoke(evaluate.app, ["--list"], env={"COLUMNS": "200"}).output
+    assert all(name in shown for name in EXPERIMENTS)
+
+
+def test_an_unknown_experiment_is_answered_with_the_known_ones() -> None:
+    """Exit code 2: usage."""
+    result = RUNNER.invoke(evaluate.app, ["ants/fig-9"])
+    assert result.exit_code == 2
+
+
+def test_results_and_plot_are_written(tmp_path: Path, monkeypatch) -> None:
+    """The file has the shape of DESIGN section 11: command, version, machine, seeds, rows."""
+    quick = Experiment(
+        "ants/quick", "?", "-", lambda t: [Sample("m", float(t.seed), "ms", seed=t.seed, series="s", x=1.0)], seeds=2
+    )
+    monkeypatch.setitem(EXPERIMENTS, "ants/quick", quick)
+    found, plot = tmp_path / "found.json", tmp_path / "plot.png"
+    arguments = ["ants/quick", "--seeds", "3", "--first-seed", "4", "--json", str(found), "--plot", str(plot)]
+    assert RUNNER.invoke(evaluate.app, arguments).exit_code == 0
+    result = json.loads(found.read_text())
+    assert {"command", "version", "machine", "seeds", "rows"} == set(result)
+    assert result["seeds"] == [4, 5, 6]
+    assert result["rows"][0] | {"spread": None} == {
+        "measure": "m", "value": 5.0, "unit": "ms", "baseline": None, "spread": None, "repetitions": 3,
+    }  # fmt: skip
+    assert plot.stat().st_size > 1_000
+
+
+def test_place_writes_a_trace_and_draws_the_pheromone(tmp_path: Path) -> None:
+    """What happened can be looked at, event by event and on the map."""
+    network, trace, plot = tmp_path / "net.csv", tmp_path / "trace.jsonl", tmp_path / "map.png"
+    network.write_text("\n".join(",".join(str(abs(a - b) * 4 + 2) for a in range(8)) for b in range(8)))
+    arguments = ["place", "--tasks", "3", "--topology", str(network), "--trace", str(trace), "--plot", str(plot)]
+    result = RUNNER.invoke(simulate.app, arguments, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    assert "of the proven optimum" in result.output
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert {"RoutingAnt", "ScoutingAnt", "ScoutReport", "Published"} <= {line["what"] for line in lines}
+    assert plot.stat().st_size > 1_000

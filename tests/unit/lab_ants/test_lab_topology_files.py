@@ -1,0 +1,107 @@
+"""Topology files: what is read, what is filled in, and what is refused with a useful word."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from placement.model import OverlayNetwork, RoutedNetwork
+from services.lab.data import MissingDataError, data_file
+from services.lab.gml import parse_gml
+from services.lab.matrices import TopologyError, parse_matrix
+from services.lab.topologies import read_topology
+
+
+def test_a_plain_square_of_numbers_is_a_matrix_of_round_trips() -> None:
+    """The simplest file a user can write."""
+    trips = parse_matrix("0,10\n12,0\n", name="m")
+    assert trips.names == ("h0", "h1")
+    assert [[0.0, 10.0], [12.0, 0.0]] == trips.rtt_ms.tolist()
+
+
+def test_a_header_gives_the_hosts_their_names() -> None:
+    """As spreadsheets write it."""
+    trips = parse_matrix("from,a,b\na,0,10\nb,12,0\n", name="m")
+    assert trips.names == ("a", "b")
+
+
+def test_an_unknown_round_trip_is_taken_from_the_way_back_or_over_others() -> None:
+    """Measured matrices always have holes."""
+    trips = parse_matrix("0,10,\n10,0,5\n,,0\n", name="m")
+    assert trips.rtt_ms[2, 1] == 5.0
+    assert trips.rtt_ms[0, 2] == 15.0
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "empty"),
+        ("0,1\n1,0\n2,2\n", "square"),
+        ("0,1\n-1,0\n", "line 2, column 1"),
+        ("0,1\nx,0\n", "no number"),
+        ("0,,\n,0,\n,,0\n", "no known way"),
+    ],
+)
+def test_a_wrong_matrix_is_refused_with_the_place_and_the_reason(text: str, complaint: str) -> None:
+    """A network that is silently wrong makes every number wrong."""
+    with pytest.raises(TopologyError, match=complaint):
+        parse_matrix(text, name="m")
+
+
+GML = """graph [
+  node [ id 0 label "A" Latitude 52.5 Longitude 13.4 ]
+  node [ id 1 label "B" Latitude 48.1 Longitude 11.6 ]
+  node [ id 2 label "far" ]
+  node [ id 3 label "alone" ]
+  edge [ source 0 target 1 ]
+  edge [ source 1 target 2 delay 7.5 ]
+]"""
+
+
+def test_gml_delays_come_from_the_file_or_from_positions() -> None:
+    """Berlin to Munich is 505 km: 2.5 ms in fibre."""
+    graph = parse_gml(GML, name="g")
+    delays = {(a, b): delay for a, b, delay in graph.links}
+    assert delays["h0", "h1"] == pytest.approx(2.52, abs=0.05)
+    assert delays["h1", "h2"] == 7.5
+
+
+def test_hosts_without_a_way_to_the_rest_are_left_out() -> None:
+    """Nothing could ever be placed on them."""
+    assert parse_gml(GML, name="g").names == ("h0", "h1", "h2")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"), [("node [ id 0 ]", "is it GML"), ("graph [ node [ id 0 ] ]", "0 links")]
+)
+def test_a_wrong_gml_is_refused(text: str, complaint: str) -> None:
+    """With what is missing."""
+    with pytest.raises(TopologyError, match=complaint):
+        parse_gml(text, name="g")
+
+
+def test_a_csv_becomes_an_overlay_and_a_gml_a_routed_network(tmp_path: Path) -> None:
+    """Round trips are between all pairs, links between neighbours; delays are half the round trips."""
+    csv, gml = tmp_path / "net.csv", tmp_path / "net.gml"
+    csv.write_text("0,10,20\n10,0,12\n20,12,0\n")
+    gml.write_text(GML)
+    overlay = read_topology(csv, rng=Random(1))
+    assert isinstance(overlay, OverlayNetwork)
+    assert np.allclose(5.0, overlay.delays_ms[0, 1])
+    assert isinstance(read_topology(gml, rng=Random(1)), RoutedNetwork)
+
+
+def test_a_binary_file_is_no_topology(tmp_path: Path) -> None:
+    """The message says what to give instead."""
+    wrong = tmp_path / "net.csv"
+    wrong.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TopologyError, match="CSV matrix"):
+        read_topology(wrong, rng=Random(1))
+
+
+def test_missing_data_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The real data is not part of the project."""
+    monkeypatch.setenv("STIGMERGY_DATA", str(tmp_path))
+    with pytest.raises(MissingDataError, match="STIGMERGY_DATA"):
+        data_file("latency", "planetlab490_t1.gz")
