@@ -35,7 +35,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """The embedded brokers (none, if the user has their own) and the port of the embedded Redis."""
+    """The embedded brokers (none, if the user always had their own) and the port of the embedded Redis."""
 
     id: str
     sites: tuple[Site, ...]
@@ -53,16 +53,19 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settle(path: Path, brokers: int) -> Cluster:
-    """The cluster of this home, made or read again, with ports that are free now; written down."""
-    before = read_cluster(path)
-    if before is not None and brokers != len(before.sites):
+    """The cluster of this home, made or read again, with ports that are free now; written down.
+
+    No brokers: the user has their own this time, and the embedded ones, if there were any, keep their place.
+    """
+    before = read_cluster(path) or Cluster(id=_new_cluster_id(), sites=(), redis_port=0)
+    if not before.sites:
+        sites = tuple(Site(id=i, region=f"region-{i}", port=0, controller_port=0) for i in range(1, brokers + 1))
+        before = msgspec.structs.replace(before, sites=sites)
+    elif brokers not in (0, len(before.sites)):
         raise StackError(
             f"the data in {path.parent} is of {len(before.sites)} brokers, not of {brokers}",
             f"start with --brokers {len(before.sites)}, use another --home, or remove it with stigmergy down --wipe",
         )
-    if before is None:
-        empty = tuple(Site(id=i, region=f"region-{i}", port=0, controller_port=0) for i in range(1, brokers + 1))
-        before = Cluster(id=_new_cluster_id(), sites=empty, redis_port=0)
     redis_port, *others = choose_ports([port or None for port in before.ports])
     sites = tuple(
         msgspec.structs.replace(site, port=port, controller_port=controller_port)

@@ -42,6 +42,21 @@ def test_another_number_of_brokers_is_refused(tmp_path: Path) -> None:
         settle(tmp_path / "cluster.json", 3)
 
 
+def test_a_broker_of_ones_own_leaves_the_embedded_ones_their_place(tmp_path: Path) -> None:
+    """`up --bootstrap` works in a home that has data, and `up` alone finds that data again afterwards."""
+    embedded = settle(tmp_path / "cluster.json", 1)
+    assert embedded == settle(tmp_path / "cluster.json", 0)
+    assert embedded == settle(tmp_path / "cluster.json", 1)
+
+
+def test_embedded_brokers_can_follow_a_broker_of_ones_own(tmp_path: Path) -> None:
+    """Who tried `up --bootstrap` first has no data yet, so any number of brokers will do."""
+    before = settle(tmp_path / "cluster.json", 0)
+    assert () == before.sites
+    after = settle(tmp_path / "cluster.json", 3)
+    assert (before.id, before.redis_port, 3) == (after.id, after.redis_port, len(after.sites))
+
+
 def test_a_broken_cluster_file_is_named(tmp_path: Path) -> None:
     """It must not be replaced by a new cluster, which would hide the data."""
     (tmp_path / "cluster.json").write_text("{")
