@@ -89,8 +89,8 @@ def _needs(spec: specs.OperatorSpec, port: int, out: Fields) -> Fields:  # noqa:
 
 def _join_needs(spec: specs.Join, port: int) -> Fields:
     side = ("left", "right")[port]
-    paths = [path.split(".") for _, expression in spec.emit for path in expression.fields]
-    if not spec.emit or [side] in paths:
+    paths = [path for _, expression in spec.emit for path in expression.paths]
+    if not spec.emit or (side,) in paths:
         return None
     return _tops(pair[port] for pair in spec.on) | {path[1] for path in paths if path[0] == side}
 
@@ -100,10 +100,11 @@ def _own(source: specs.Source) -> frozenset[str]:
 
 
 def _expressions(expressions: Iterable[Expression]) -> frozenset[str]:
-    return _tops(path for expression in expressions for path in expression.fields)
+    return frozenset(path[0] for expression in expressions for path in expression.paths)
 
 
 def _tops(paths: Iterable[str]) -> frozenset[str]:
+    """Of dotted names as `by`, `on` and `key` have them, in which a dot always leads into an object."""
     return frozenset(path.partition(".")[0] for path in paths)
 
 

@@ -23,14 +23,14 @@ class Expression:
     """Canonical: one spelling for each tree, part of an operator's identity."""
     tree: Tree = field(compare=False, repr=False)
     fields: frozenset[str] = field(compare=False, repr=False)
-    """The dotted paths of the fields that it reads. For the names of whole top-level fields see `roots`."""
+    """The dotted paths of the fields that it reads, for people and schemas. A name may hold a dot: see `paths`."""
     type: FieldType = field(compare=False)
     """The narrowest type known for its value; any value may also be null."""
 
     @property
-    def roots(self) -> frozenset[str]:
-        """The record's own fields that it reads, by their exact names (which may hold dots)."""
-        return frozenset(path[0] for path in paths_read(self.tree))
+    def paths(self) -> frozenset[tuple[str, ...]]:
+        """The fields that it reads, each as the exact names on the way to it."""
+        return paths_read(self.tree)
 
     @property
     def path(self) -> tuple[str, ...] | None:

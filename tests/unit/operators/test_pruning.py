@@ -102,6 +102,15 @@ def test_a_field_that_a_projection_left_out_stays_out_of_reach() -> None:
     assert 5 not in row.values()
 
 
+def test_a_dot_in_a_fields_own_name_is_no_way_into_an_object() -> None:
+    """In backticks a dot is a letter like any other: cut there, the field would not be decoded and read as null."""
+    filtered = graph("a: {op: filter, input: s, where: '`x.y` > 1'}", SUMS % "a")
+    assert {"s": ["k", "n", "t", "who", "x.y"]} == read(filtered)
+    sources = "l: {topic: l, key: id}\n  r: {topic: r, key: id}"
+    join = "j: {op: join, left: l, right: r, on: [id], within: 1s, emit: {a: 'left.`a.b`', b: \"right['c.d'].e\"}}"
+    assert {"l": ["a.b", "id"], "r": ["c.d", "id"]} == read(graph(join, reads="j", sources=sources))
+
+
 def test_pruned_and_whole_records_give_the_same_results() -> None:
     """The same flow, once from bytes by the pruned way and once from values that have everything."""
     compiled = graph("a: {op: filter, input: s, where: x.y > 1}", SUMS % "a")
