@@ -68,4 +68,6 @@ def _joined(spec: Join, left: Partitioning, right: Partitioning) -> Partitioning
 
 
 def _copies(named: Sequence[tuple[str, Expression]]) -> dict[str, str]:
-    return {name: ".".join(value.path) for name, value in named if value.path is not None}
+    """Which field each one copies. One with a dot in its own name is no key, though it looks like a nested one."""
+    paths = {name: value.path for name, value in named}
+    return {name: ".".join(path) for name, path in paths.items() if path and not any("." in part for part in path)}

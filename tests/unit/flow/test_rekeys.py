@@ -91,6 +91,12 @@ def test_a_nested_key_is_followed_too():
     assert "rekey" == rekey_into(counted(source(key="user.id").map({"user": "other"}), ["user.id"])).kind
 
 
+def test_a_field_with_a_dot_in_its_own_name_is_not_the_nested_key():
+    """`user.id` in backticks is another field, so grouping by it without a re-key would count groups in parts."""
+    assert "fused" == rekey_into(counted(source(key="user.id").project({"who": "user.id"}), ["who"])).kind
+    assert "rekey" == rekey_into(counted(source(key="user.id").project({"who": "`user.id`"}), ["who"])).kind
+
+
 def test_results_of_an_aggregate_stay_keyed_by_what_is_left_of_the_key():
     """Grouped by src and dst, the results are still in the partition of their src."""
     first = source().aggregate(by=["src", "dst"], emit={"n": "count()"}, window={"size": "1m"})
