@@ -58,7 +58,7 @@ def configure_logs(level: str = "info", form: str = "auto", stream: TextIO | Non
 
 def hide_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Hides values whose name says that they are secret, and credentials inside texts."""
-    return {name: HIDDEN if _SECRET_NAME.search(name) else _hidden_in(value) for name, value in event.items()}
+    return {name: HIDDEN if _SECRET_NAME.search(name) else hide_in_values(value) for name, value in event.items()}
 
 
 def hide_in_text(text: str) -> str:
@@ -67,11 +67,14 @@ def hide_in_text(text: str) -> str:
     return _ASSIGNED_SECRET.sub(rf"\g<name>{HIDDEN}", text)
 
 
-def _hidden_in(value: Any) -> Any:
+def hide_in_values(value: Any) -> Any:
+    """The value, with texts and secret names anywhere inside it treated as those of a log line."""
     if isinstance(value, str):
         return hide_in_text(value)
     if isinstance(value, dict):
-        return {name: HIDDEN if _SECRET_NAME.search(str(name)) else _hidden_in(inner) for name, inner in value.items()}
+        return {
+            name: HIDDEN if _SECRET_NAME.search(str(name)) else hide_in_values(inner) for name, inner in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_hidden_in(inner) for inner in value]
+        return [hide_in_values(inner) for inner in value]
     return value

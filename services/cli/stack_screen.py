@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from services.cli.screen import console, errors
+from services.cli.screen import console, errors, print_json
 from services.embedded.furniture import DEMO_SOURCE
 from services.embedded.record import ProcessRecord, StackRecord
-from services.logs import hide_in_text
+from services.logs import hide_in_text, hide_in_values
 from topics.admin import Difference
 
 
@@ -24,6 +25,11 @@ def show_stack(record: StackRecord, home: Path, *, how_to_stop: str) -> None:
     tips.add_row("stop it", Text(how_to_stop, "cyan"))
     tips.add_row("data and logs", Text(str(home)))
     console.print(tips, soft_wrap=True)
+
+
+def print_stack(stack: object) -> None:
+    """The stack as JSON. What prints it may be a log, so the credentials of a Redis of the user's own are hidden."""
+    print_json(hide_in_values(msgspec.to_builtins(stack)))
 
 
 def process_table(processes: Sequence[ProcessRecord], answers: Sequence[bool] | None = None) -> Table:

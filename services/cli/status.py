@@ -5,10 +5,11 @@ from rich.text import Text
 
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
-from services.cli.screen import console, print_json
-from services.cli.stack_screen import process_table
+from services.cli.screen import console
+from services.cli.stack_screen import print_stack, process_table
 from services.embedded.home import Home
 from services.embedded.remote import View, look
+from services.logs import hide_in_text
 from services.settings import load_settings
 
 app = typer.Typer()
@@ -21,7 +22,7 @@ def status(home: HomeOption = None, as_json: AsJson = False) -> None:
     view = look(place)
     code = exit_code(view)
     if as_json:
-        print_json(_as_values(place, view))
+        print_stack(_as_values(place, view))
     else:
         _show(place, view, code)
     raise typer.Exit(code)
@@ -38,7 +39,7 @@ def _show(place: Home, view: View, code: ExitCode) -> None:
     if code is ExitCode.NOT_RUNNING:
         console.print(f"Nothing runs in {place.path}.")
         if view.record is not None and view.record.error is not None:
-            console.print(Text(f"The last start failed: {view.record.error}", "red"), soft_wrap=True)
+            console.print(Text(f"The last start failed: {hide_in_text(view.record.error)}", "red"), soft_wrap=True)
         console.print("Start it with [cyan]stigmergy up[/cyan].")
         return
     if view.record is not None:

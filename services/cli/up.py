@@ -15,8 +15,8 @@ import typer
 from services.cli.detach import start_detached
 from services.cli.download import download_bar
 from services.cli.options import AsJson, HomeOption
-from services.cli.screen import errors, print_json
-from services.cli.stack_screen import show_differences, show_stack
+from services.cli.screen import errors
+from services.cli.stack_screen import print_stack, show_differences, show_stack
 from services.demo.furnish import furnish_demo
 from services.embedded.furniture import make_topics
 from services.embedded.record import StackRecord, read_record
@@ -121,7 +121,7 @@ class _Progress:
 
 def _announce(record: StackRecord, home: Path, *, as_json: bool, how_to_stop: str) -> None:
     if as_json:
-        print_json(record)
+        print_stack(record)
     else:
         show_stack(record, home, how_to_stop=how_to_stop)
 

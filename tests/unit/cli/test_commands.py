@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from services.cli.exits import ExitCode
 from services.cli.main import COMMANDS, app, main
+from services.cli.stack_screen import print_stack
 from services.cli.status import exit_code
 from services.embedded.cluster import settle
 from services.embedded.home import Holder, Home
@@ -123,6 +124,27 @@ def test_status_tells_why_the_last_start_failed(home: Home) -> None:
     home.path.mkdir()
     write_record(home.record, StackRecord(pid=1, bootstrap="", redis_url="", error="broker-1 did not start: no space"))
     assert "broker-1 did not start: no space" in run("status").output
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_status_hides_credentials(home: Home, flags: list[str]) -> None:
+    """An address of the user's own Redis may carry a password, and what status prints is often kept."""
+    home.path.mkdir()
+    error = "no redis answers at redis://:hunter2@db:6379/0\nstart it"
+    write_record(home.record, StackRecord(pid=1, bootstrap="", redis_url="", error=error))
+    said = run("status", *flags).output
+    assert "redis://***@db:6379/0" in said
+    assert "hunter2" not in said
+
+
+def test_the_stack_as_json_hides_credentials(capsys: pytest.CaptureFixture[str]) -> None:
+    """`up --detach` lets it go to the supervisor's log."""
+    url = "redis://:hunter2@db:6379/0"
+    redis = ProcessRecord(name="redis", state=State.READY, address=url, log="", ready=RedisProbe(url=url))
+    print_stack(StackRecord(pid=1, bootstrap="db:9092", redis_url=url, processes=(redis,), ready=True))
+    said = capsys.readouterr().out
+    assert ("redis://***@db:6379/0", "db:9092") == (json.loads(said)["redis_url"], json.loads(said)["bootstrap"])
+    assert "hunter2" not in said
 
 
 def view(*answers: bool, ready: bool = True, pid: int = 7) -> View:
