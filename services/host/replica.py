@@ -48,7 +48,7 @@ class Replica:
         """Load the snapshot, if there is one."""
         await self._consumer.start()
         if place is not None:
-            await self._read({self._snapshots: 0}, place)
+            await self._read({self._snapshots: place.from_offset}, place)
             self.positions |= place.offsets
 
     async def catch_up(self) -> None:
@@ -56,7 +56,6 @@ class Replica:
         starts = {at: self.positions[operator] for at, operator in self._operators.items()}
         ends = await self._read(starts, None)
         self.positions = {operator: ends[at] for at, operator in self._operators.items()}
-        self._program.restored()
 
     async def close(self) -> None:
         """Stop reading; the program keeps what was read."""

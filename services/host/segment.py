@@ -7,6 +7,7 @@ assigned again. Taking or giving up a partition touches the others only in that 
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +16,14 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError
 
+from services.host.ending import end
 from services.host.fetch import BlockConsumer
+from services.host.memory import Memory
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
+from services.host.snapshot import usable
 from services.host.task import Task, TaskContext
+from services.host.task_input import TaskInputs
 from topics.messages import SegmentState
 
 log = structlog.get_logger(__name__)
@@ -30,6 +35,7 @@ FAILURES_MAX = 8
 OUTAGES_COUNTED_MAX = 10
 TICK_S = 1.0
 FETCH_WAIT_MS = 500
+LISTENING_MS = 4 * FETCH_WAIT_MS
 STOP_TIMEOUT_S = 20.0
 
 
@@ -43,6 +49,7 @@ class Seat:
     reason: str | None = None
     failures: int = 0
     outages: int = 0
+    memory: Memory | None = field(default=None, repr=False)
     task: Task | None = field(default=None, repr=False)
     running: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -88,6 +95,7 @@ class Segment:
         self._names = {each.topic: each.name for each in plan.inputs}
         self._room = asyncio.Event()
         self._assignments = 0
+        self._standbys: dict[int, tuple[Memory, asyncio.Task[None]]] = {}
         self._background: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
@@ -96,10 +104,34 @@ class Segment:
         await self._app.begin()
         self._background = [asyncio.create_task(self._feed()), asyncio.create_task(self._ticks())]
 
+    async def stand_by(self, partition: int) -> None:
+        """Keep the state of a partition that another host owns, so that this one can take over quickly."""
+        if partition not in self._standbys and partition not in self.seats:
+            memory = Memory(self.plan, partition, bootstrap=self._context.bootstrap, allow=self._context.allow)
+            if memory.changelogs:
+                self._standbys[partition] = memory, asyncio.create_task(self._follow(partition, memory))
+
+    async def stand_down(self, partition: int) -> Memory | None:
+        """Follow a partition no longer; returns what is known of its state."""
+        memory, following = self._standbys.pop(partition, (None, None))
+        if following is not None:
+            await end([following])
+        return memory
+
+    def memory(self, partition: int) -> Memory:
+        """What is known of the state of a partition that is followed."""
+        return self._standbys[partition][0]
+
+    @property
+    def standbys(self) -> tuple[int, ...]:
+        """The partitions that this host follows."""
+        return tuple(sorted(self._standbys))
+
     async def own(self, partition: int, epoch: int) -> None:
         """Take a partition over, in the background. With a newer epoch a task that runs here is made anew."""
         await self.release(partition)
         seat = self.seats[partition] = Seat(partition, epoch)
+        seat.memory = await self.stand_down(partition)
         seat.running = asyncio.create_task(self._keep_running(seat))
 
     async def release(self, partition: int) -> None:
@@ -108,16 +140,14 @@ class Segment:
         if seat is None or seat.running is None:
             return
         self._set(seat, "draining")
-        task = seat.task
-        if task is None:
-            seat.running.cancel()
-        else:
+        if seat.task is not None:
             await self._app.settled()
-            task.stop()
-        _, pending = await asyncio.wait([seat.running], timeout=STOP_TIMEOUT_S)
-        if pending:
-            seat.running.cancel()
-            await asyncio.wait([seat.running])
+        if seat.task is not None:
+            seat.task.stop()
+            await asyncio.wait([seat.running], timeout=STOP_TIMEOUT_S)
+        await end([seat.running])
+        if seat.memory is not None:
+            await seat.memory.close()
         self.seats.pop(partition, None)
         self._assign()
         self._set(seat, "stopped")
@@ -125,9 +155,11 @@ class Segment:
     async def stop(self) -> None:
         """Give all partitions up and end."""
         await asyncio.gather(*(self.release(partition) for partition in sorted(self.seats)))
-        for each in self._background:
-            each.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        for partition in self.standbys:
+            memory = await self.stand_down(partition)
+            if memory is not None:
+                await memory.close()
+        await end(self._background)
         await self._app.stop()
         await self._consumer.stop()
 
@@ -135,12 +167,13 @@ class Segment:
         """Make the task and run it, again and again while it fails, until it is stopped or parked."""
         while True:
             self._set(seat, "recovering")
-            task = Task(self.plan, seat.partition, seat.epoch, self._context, on_room=self._room.set)
+            memory, seat.memory = seat.memory, None
+            task = Task(self.plan, seat.partition, seat.epoch, self._context, on_room=self._room.set, memory=memory)
             try:
                 if not await self._still_ours(seat.partition, seat.epoch):
                     return  # fencing would disturb the new owner; the registry's change is on its way to us
                 await task.fence()
-                restored = await task.recover(await self._committed(task))
+                restored = await task.recover(await self._committed(list(task.positions)))
                 seat.task = task
                 self._assign()
                 self._set(seat, "running")
@@ -175,9 +208,20 @@ class Segment:
         else:
             seat.failures, seat.outages = seat.failures + 1, 0
 
-    async def _committed(self, task: Task) -> dict[TopicPartition, tuple[int, str]]:
+    async def _follow(self, partition: int, memory: Memory) -> None:
+        """What a standby does; trouble with the cluster is passing, and anything else costs only the head start."""
+        inputs = TaskInputs(self.plan.inputs, partition)
+        while True:
+            try:
+                place = inputs.resume(await self._committed([each.at for each in inputs.by_name.values()]))
+                await memory.follow(usable(place, now_ms=self._context.now_ms()))
+            except KafkaError as error:
+                log.warning("standby waits", segment=self.plan.segment.id, partition=partition, error=repr(error))
+                await memory.close()
+                await asyncio.sleep(RESTART_PAUSE_S_MAX)
+
+    async def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
         """The committed offsets with their metadata, read after the former owner was fenced; else the beginning."""
-        partitions = list(task.positions)
         found = await self._consumer._coordinator.fetch_committed_offsets(partitions)
         committed = {at: (each.offset, each.metadata) for at, each in found.items() if each.offset >= 0}
         fresh = [at for at in partitions if at not in committed]
@@ -258,7 +302,13 @@ class Segment:
         while True:
             await asyncio.sleep(TICK_S)
             for task in self.tasks().values():
-                task.tick()
+                task.tick(is_listening=self._is_listening(task))
+
+    def _is_listening(self, task: Task) -> bool:
+        """Whether the broker has lately answered for all inputs of a task, so that silence means that nothing came."""
+        since_ms = time.time() * 1_000 - LISTENING_MS
+        assigned = self._consumer._subscription.subscription.assignment
+        return all(at in assigned.tps and (assigned.state_value(at).timestamp or 0) > since_ms for at in task.positions)
 
 
 def is_passing(error: BaseException | None) -> bool:

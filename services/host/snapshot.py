@@ -26,9 +26,12 @@ CHANGES_MIN = 50_000
 
 
 class SnapshotPlace(msgspec.Struct, frozen=True, array_like=True):
-    """Where a complete snapshot is: its slot and pieces, and the changelog offsets (by operator) that it begins at."""
+    """Where a complete snapshot is: its slot and pieces, from which offset of the snapshot topic on, and the changelog
+    offsets (by operator) that it begins at.
+    """
 
     begun_ms: int
+    from_offset: int
     slot: int
     pieces: int
     offsets: dict[str, int]
@@ -41,6 +44,7 @@ class Snapshots:
         self._program = program
         self.place: SnapshotPlace | None = None
         self._changes = 0
+        self._landed_offset = 0
         self._pending: Iterator[tuple[str, list[Any]]] | None = None
         self._next: SnapshotPlace | None = None
 
@@ -56,10 +60,15 @@ class Snapshots:
         entries = sum(len(table.data) for table in self._program.tables.values())
         return self._changes > max(CHANGES_MIN, 2 * entries)
 
+    def landed(self, offset: int) -> None:
+        """Pieces were committed, the last of them at this offset or after it."""
+        self._landed_offset = offset
+
     def begin(self, offsets: dict[str, int], *, now_ms: int) -> None:
         """Begin one; `offsets` is where each changelog ends now."""
         slot = 1 - self.place.slot if self.place is not None else 0
-        self._next = SnapshotPlace(now_ms, slot, 0, offsets)
+        from_offset = max(self._landed_offset, self.place.from_offset if self.place is not None else 0)
+        self._next = SnapshotPlace(now_ms, from_offset, slot, 0, offsets)
         self._pending = self._chunks()
         self._changes = 0
 

@@ -17,26 +17,27 @@ from enum import Enum
 
 from aiokafka import TopicPartition
 
-from services.host.born import born_header
-from services.host.changelog import changelog_topics, drained
+from services.host.changelog import drained
+from services.host.edge_headers import RESTS, born_header
 from services.host.edges import EdgeOutput
 from services.host.fetch import Record
-from services.host.meter import Meter
+from services.host.memory import Memory
 from services.host.partitioner import Partitioner
-from services.host.replica import Replica
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
 from services.host.snapshot import Snapshots, usable
 from services.host.task_input import Parcel, TaskInputs
-from services.host.writer import Writer, WriterParams
+from services.host.writer import NO_HEADERS, Headers, Writer, WriterParams
 from services.operators.batch import Batch
 from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
-from services.operators.wiring import segment_program
 from topics.messages import OperatorMetrics, Origin
 
 BLOCKS_UNDER_WAY_MAX = 3
 """Blocks that were fetched and not yet processed; with that many its segment fetches no more for a task."""
+
+TICK_S_MAX = 2.0
+"""What one tick may add to the time that a task has listened."""
 
 ClockMs = Callable[[], int]
 
@@ -84,17 +85,20 @@ class Task:
         context: TaskContext,
         *,
         on_room: Callable[[], None],
+        memory: Memory | None = None,
     ) -> None:
+        """`memory`: that of a standby which now takes over."""
         self.plan = plan
         self.partition = partition
         self.epoch = epoch
         self._inputs = TaskInputs(plan.inputs, partition)
         self._context = context
-        self.meter = Meter(plan.flow, plan.segment.id, partition)
+        self._memory = memory or Memory(plan, partition, bootstrap=context.bootstrap, allow=context.allow)
+        self.meter = self._memory.meter
         self.on_room = on_room
         self.commits = 0
-        self._program = segment_program(plan.graph, plan.segment, allow=context.allow, probe=self.meter.probe)
-        self._changelogs = changelog_topics(plan.graph, self._program)
+        self._program = self._memory.program
+        self._changelogs = self._memory.changelogs
         self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
         self._snapshots = Snapshots(self._program)
         self._failures: list[Failure] = []
@@ -112,6 +116,9 @@ class Task:
         self._queue: asyncio.Queue[FetchedBlock | _Order | Exception] = asyncio.Queue()
         self._under_way = 0
         self._entry_bytes = 0.0
+        self._rests = False
+        self._listened_ms = 0
+        self._ticked_s = time.monotonic()
         self._is_dirty = False
         self._commit_at_s = 0.0
         self._origin = Origin(plan.inputs[0].topic, partition, 0)
@@ -139,23 +146,9 @@ class Task:
     async def recover(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> int:
         """Rebuild the state, and go on from what was committed; returns the number of entries read."""
         self._snapshots.place = self._inputs.resume(committed)
-        if not self._changelogs:
-            return 0
-        replica = Replica(
-            self._program,
-            self._changelogs,
-            self.plan.snapshots,
-            self.partition,
-            bootstrap=self._context.bootstrap,
-            client_id=f"{self._writer.transactional_id}.restore",
-        )
-        try:
-            await replica.open(usable(self._snapshots.place, now_ms=self._context.now_ms()))
-            await replica.catch_up()
-        finally:
-            await replica.close()
-        self._changelog_offsets = replica.positions
-        return replica.entries_read
+        entries = await self._memory.rebuild(usable(self._snapshots.place, now_ms=self._context.now_ms()))
+        self._changelog_offsets = self._memory.positions
+        return entries
 
     def fetched(self, input_name: str, records: list[Record]) -> "FetchedBlock":
         """Note that these records were fetched, so that they are fetched once; the block is to be taken, in order."""
@@ -167,8 +160,13 @@ class Task:
         """Queue a block for processing. A task that has ended ignores it: its successor fetches it again."""
         self._queue.put_nowait(block)
 
-    def tick(self) -> None:
-        """Let time move on where nothing came."""
+    def tick(self, *, is_listening: bool) -> None:
+        """Let time move on where nothing came. Time counts only while the task listens: what a frozen host, a broker
+        that is away or a clock that jumps keep from us is not silence."""
+        now_s = time.monotonic()
+        if is_listening:
+            self._listened_ms += round(min(now_s - self._ticked_s, TICK_S_MAX) * 1_000)
+        self._ticked_s = now_s
         if self._queue.empty():
             self._queue.put_nowait(_Order.TICK)
 
@@ -221,6 +219,7 @@ class Task:
 
     async def close(self) -> None:
         """Leave. What was not committed will be done again by the next owner."""
+        await self._memory.close()
         await self._writer.stop()
 
     async def _process(self, input_name: str, records: list[Record]) -> None:
@@ -228,8 +227,9 @@ class Task:
         if not records:
             return
         now_ms = self._context.now_ms()
+        self._rests = False
         self.meter.fetched(records, now_ms=now_ms)
-        for parcel in self._inputs.read(input_name, records, now_ms=now_ms):
+        for parcel in self._inputs.read(input_name, records, now_ms=self._listened_ms):
             self._origin = parcel.origin
             self._failures += parcel.failures
             await self._run(input_name, parcel, records, now_ms)
@@ -237,8 +237,13 @@ class Task:
 
     async def _advance(self) -> None:
         now_ms = self._context.now_ms()
-        for name, news in self._inputs.moved(now_ms=now_ms):
+        for name, news in self._inputs.moved(now_ms=self._listened_ms):
             await self._run(name, Parcel(news, Batch.empty(news.watermark_ms), [], self._origin), [], now_ms)
+            self._touched()
+        if self._edges and not self._rests and self._inputs.is_idle(now_ms=self._listened_ms):
+            self._rests = True
+            for edge in self._edges:
+                await self._write_blocks(edge, edge.farewell(self._origin), now_ms, RESTS)
             self._touched()
 
     async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
@@ -259,7 +264,7 @@ class Task:
         for edge in self._edges:
             batch = outputs.get(edge.output.stream)
             if batch is not None:
-                await self._write_blocks(edge, edge.blocks(batch, parcel.origin), now_ms, parcel.born_ms)
+                await self._write_blocks(edge, edge.blocks(batch, parcel.origin), now_ms, born_header(parcel.born_ms))
         if parcel.late.values:
             self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)
@@ -290,9 +295,8 @@ class Task:
             )
 
     async def _write_blocks(
-        self, edge: EdgeOutput, blocks: Iterable[tuple[int, bytes]], now_ms: int, born_ms: int | None = None
+        self, edge: EdgeOutput, blocks: Iterable[tuple[int, bytes]], now_ms: int, headers: Headers = NO_HEADERS
     ) -> None:
-        headers = born_header(born_ms)
         by_partition: dict[int, list[bytes]] = {}
         for partition, block in blocks:
             by_partition.setdefault(partition, []).append(block)
@@ -345,6 +349,8 @@ class Task:
             names, contents = zip(*pieces, strict=True)
             await self._writer.write(self.plan.snapshots, self.partition, names, contents, [now_ms] * len(pieces))
         landed = await self._writer.commit(self.plan.group, self._inputs.commits(self._snapshots.place))
+        if self.plan.snapshots in landed:
+            self._snapshots.landed(landed[self.plan.snapshots])
         for operator, topic in self._changelogs.items():
             self._changelog_offsets[operator] = landed.get(topic, self._changelog_offsets[operator])
         self._is_dirty = False

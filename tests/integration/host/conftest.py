@@ -1,4 +1,4 @@
-"""A small bench for segments on the real broker: make a flow, run its segments in this process, send, read what comes out."""
+"""A small bench for segments on the real broker: make a flow, run its segments in this process, send, read results."""
 
 import asyncio
 import uuid
@@ -53,15 +53,27 @@ class Bench:
         """All segments with all partitions, in this process."""
         begun = []
         for plan in self.plans():
-            segment = Segment(
-                plan, TaskContext(self.bootstrap, allow=tuple(allow)), data_folder=self.folder, on_state=self._note
-            )
+            segment = self.segment(plan, allow=allow)
             await segment.begin()
             for partition in range(plan.partitions):
                 await segment.own(partition, epoch)
             begun.append(segment)
-        self.segments += begun
         return begun
+
+    def segment(self, plan: SegmentPlan, *, allow: Sequence[str] = ()) -> Segment:
+        """One segment, not begun, that `stop` will stop."""
+        context = TaskContext(self.bootstrap, allow=tuple(allow))
+        self.segments.append(Segment(plan, context, data_folder=self.folder, on_state=self._note))
+        return self.segments[-1]
+
+    async def followed(self, standby: Segment, owner: Segment, *, timeout_s: float = 30.0) -> None:
+        """Wait until a standby's tables are those of the owner."""
+        async with asyncio.timeout(timeout_s):
+            for partition in standby.standbys:
+                theirs = owner.seats[partition].task._program.tables
+                ours = standby.memory(partition).program.tables
+                while any(theirs[name].data != ours[name].data for name in theirs):
+                    await asyncio.sleep(0.02)
 
     def _note(self, segment: Segment, seat: Any) -> None:
         self.states.append((seat.partition, seat.state, seat.reason))
@@ -113,7 +125,9 @@ class Bench:
                 while not condition(rows := await asyncio.to_thread(self.read, self.sink)):
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            raise AssertionError(f"not in {timeout_s} s; the sink holds {len(rows)} rows; states {self.states}") from None
+            raise AssertionError(
+                f"not in {timeout_s} s; the sink holds {len(rows)} rows; states {self.states}"
+            ) from None
         return rows
 
     async def stop(self) -> None:

@@ -5,11 +5,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from services.host import snapshot
-from services.host.task import TaskContext
 from services.host.writer import WriteError, Writer
 from topics.names import dead_letter_topic, late_topic
 
@@ -39,7 +37,13 @@ sinks:
 def packets(count: int) -> list[dict[str, Any]]:
     """Two sources of packets on each partition, a record each 10 ms, every third not tcp."""
     return [
-        {"n": i, "src": f"s{i % 4}", "proto": "udp" if i % 3 == 0 else "tcp", "bytes": i, "ts": 1_700_000_000_000 + 10 * i}
+        {
+            "n": i,
+            "src": f"s{i % 4}",
+            "proto": "udp" if i % 3 == 0 else "tcp",
+            "bytes": i,
+            "ts": 1_700_000_000_000 + 10 * i,
+        }
         for i in range(count)
     ]
 
@@ -64,6 +68,11 @@ def closed_windows(values: list[dict[str, Any]]) -> Counter[tuple[str, int, int,
 
 def as_windows(rows: list[tuple[bytes | None, Any]]) -> Counter[tuple[str, int, int, int]]:
     return Counter((value["src"], value["window_start"], value["n"], value["total"]) for _, value in rows)
+
+
+async def write_and_commit(writer: Writer, topic: str, group: str) -> None:
+    await writer.write(topic, 0, [None], [b'{"n": 2}'], [0])
+    await writer.commit(group, {})
 
 
 def test_every_record_arrives_once_and_in_order(bench: Callable[..., Any]) -> None:
@@ -102,7 +111,9 @@ def test_windows_over_a_rekey_match_the_oracle_across_restarts(bench: Callable[.
             await flow.send(part)
             sent = values[: part[-1]["n"] + 1]
             expected = closed_windows(sent)
-            rows = await flow.until(lambda rows, expected=expected: sum(as_windows(rows).values()) >= sum(expected.values()))
+            rows = await flow.until(
+                lambda rows, expected=expected: sum(as_windows(rows).values()) >= sum(expected.values())
+            )
             assert expected == as_windows(rows)
             if how == "crash":
                 for segment in segments:
@@ -170,8 +181,7 @@ def test_a_former_owner_cannot_write_any_more(bench: Callable[..., Any], topic: 
         successor = Writer(flow.bootstrap, plan.transactional_id(0))
         await successor.start()
         with pytest.raises(WriteError):
-            await former.write(flow.sink, 0, [None], [b'{"n": 2}'], [0])
-            await former.commit(plan.group, {})
+            await write_and_commit(former, flow.sink, plan.group)
         await former.stop()
         await successor.stop()
         assert [] == await asyncio.to_thread(flow.read, flow.sink)
@@ -194,10 +204,45 @@ def test_state_comes_back_from_a_snapshot_and_the_changes_after_it(
             for start in range(first, first + 1_000, 100):
                 await flow.send(values[start : start + 100])
             expected = closed_windows(values[: first + 1_000])
-            rows = await flow.until(lambda rows, expected=expected: sum(as_windows(rows).values()) >= sum(expected.values()))
+            rows = await flow.until(
+                lambda rows, expected=expected: sum(as_windows(rows).values()) >= sum(expected.values())
+            )
             assert expected == as_windows(rows)
             places = [seat.task._snapshots.place for segment in flow.segments for seat in segment.seats.values()]
             await flow.stop()
         assert any(place is not None for place in places)
+
+    asyncio.run(story())
+
+
+def test_a_standby_takes_over_with_what_it_has_followed(bench: Callable[..., Any]) -> None:
+    """The new owner must not read the whole changelog again: that is what makes a move's pause short."""
+
+    async def story() -> None:
+        flow = bench(counted("exactly_once"))
+        values = packets(3_000)
+        owners = await flow.begin()
+        await flow.send(values[:2_000])
+        expected = closed_windows(values[:2_000])
+        await flow.until(lambda rows: sum(as_windows(rows).values()) >= sum(expected.values()))
+        stateful = owners[-1]
+        standby = flow.segment(stateful.plan)
+        await standby.begin()
+        for partition in stateful.seats:
+            await standby.stand_by(partition)
+        assert tuple(stateful.seats) == standby.standbys
+        await flow.followed(standby, stateful)
+        followed = {partition: standby.memory(partition) for partition in standby.standbys}
+        read_before = {partition: memory.entries_read for partition, memory in followed.items()}
+        for partition in tuple(stateful.seats):
+            await stateful.release(partition)
+            await standby.own(partition, 2)
+        await flow.send(values[2_000:])
+        expected = closed_windows(values)
+        rows = await flow.until(lambda rows: sum(as_windows(rows).values()) >= sum(expected.values()))
+        assert expected == as_windows(rows)
+        assert all(memory.entries_read < read_before[p] + 20 for p, memory in followed.items())
+        assert any(read_before.values())
+        await flow.stop()
 
     asyncio.run(story())

@@ -1,0 +1,74 @@
+"""What a task remembers: its program with the tables, and the way to rebuild them on any host.
+
+The owner of a partition rebuilds its memory after it has fenced the former owner. A standby keeps one up to date while
+another host owns the partition; when it takes over, only the last few changes are missing.
+"""
+
+import asyncio
+
+from services.host.changelog import changelog_topics
+from services.host.meter import Meter
+from services.host.replica import Replica
+from services.host.segment_plan import SegmentPlan
+from services.host.snapshot import SnapshotPlace
+from services.operators.wiring import segment_program
+
+FOLLOW_PAUSE_S = 0.1
+"""How long a standby rests when it has read everything: it is behind by little more than this."""
+
+
+class Memory:
+    """`rebuild` once to own it; or `follow` for a while first, then `rebuild`, which is quick."""
+
+    def __init__(self, plan: SegmentPlan, partition: int, *, bootstrap: str, allow: tuple[str, ...]) -> None:
+        self.meter = Meter(plan.flow, plan.segment.id, partition)
+        self.program = segment_program(plan.graph, plan.segment, allow=allow, probe=self.meter.probe)
+        self.changelogs = changelog_topics(plan.graph, self.program)
+        self.positions = dict.fromkeys(self.changelogs, 0)
+        """The next changelog offset for each operator with state."""
+        self._new_replica = lambda: Replica(
+            self.program,
+            self.changelogs,
+            plan.snapshots,
+            partition,
+            bootstrap=bootstrap,
+            client_id=f"{plan.transactional_id(partition)}.replica",
+        )
+        self._replica: Replica | None = None
+        self.entries_read = 0
+
+    async def follow(self, place: SnapshotPlace | None) -> None:
+        """Keep up with the owner, until cancelled."""
+        replica = await self._opened(place)
+        while True:
+            await replica.catch_up()
+            self.entries_read = replica.entries_read
+            await asyncio.sleep(FOLLOW_PAUSE_S)
+
+    async def rebuild(self, place: SnapshotPlace | None) -> int:
+        """Read what is still missing, and be ready; returns how many entries have been read in all."""
+        if not self.changelogs:
+            return 0
+        replica = await self._opened(place)
+        try:
+            await replica.catch_up()
+        finally:
+            await self.close()
+        self.positions, self.entries_read = replica.positions, replica.entries_read
+        self.program.restored()
+        return self.entries_read
+
+    async def close(self) -> None:
+        """Stop reading; what was read stays."""
+        if self._replica is not None:
+            replica, self._replica = self._replica, None
+            await replica.close()
+
+    async def _opened(self, place: SnapshotPlace | None) -> Replica:
+        """The replica that goes on where it was, or a new one, which starts from nothing."""
+        if self._replica is None:
+            for table in self.program.tables.values():
+                table.data.clear()
+            self._replica = self._new_replica()
+            await self._replica.open(place)
+        return self._replica
