@@ -21,13 +21,14 @@ Read = Callable[[bytes], Value]
 
 
 class Decoder:
-    """One source's way from bytes to values. With `fields` a value gets just these, and no others are looked at."""
+    """One source's way from bytes to values. With `fields` it need not have, nor look at, any others."""
 
     def __init__(self, codec: Codec, *, fields: frozenset[str] | None = None) -> None:
         self._whole = _reader(codec, dict[str, Any])
         self._read = self._whole
-        if fields is not None:
-            # TypedDict is how msgspec is told to skip the other fields while it parses.
+        if fields is not None and all(map(str.isascii, fields)):
+            # TypedDict is how msgspec is told to skip the other fields while it parses. It misses names that are not
+            # ASCII (0.22.0 compares with a UTF-8 form that Python may not have made yet): then all fields are decoded.
             narrow = TypedDict("narrow", dict.fromkeys(sorted(fields), Any), total=False)  # type: ignore[misc]
             self._read = _reader(codec, narrow)
 
