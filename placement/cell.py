@@ -21,8 +21,8 @@ from placement.ants.programme import Distances
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.ants.surroundings import Digest, HostView, Surroundings
-from placement.cell_ledger import Ledger
-from placement.leader_events import HostLost
+from placement.cell_ledger import Ledger, State
+from placement.leader_events import Crowded, HostLost
 from placement.model import Flow
 from placement.pheromone import PheromoneTable
 from placement.queueing import IDLE, Load, load_of, wait_ms
@@ -34,6 +34,8 @@ Delay = Callable[[str, str], float]
 
 _MAX_PARKED = 256
 _ASK_AGAIN_MS = 1_000.0
+_CROWDED_FACTOR, _CROWDED_MS = 1.25, 0.5
+"""A queue has become much longer if its wait grew by a quarter and half a millisecond."""
 
 
 class UnknownMessageError(TypeError):
@@ -145,16 +147,18 @@ class Cell:
 
     def measure(self, background: Load, *, now_ms: float) -> list[Send]:
         """The load of what no flow of ours causes has been measured anew."""
+        before_ms = wait_ms(self.ledger.load())
         self.ledger.expire(now_ms=now_ms)
         self.ledger.measure(background)
-        return self.tell()
+        return [*self.tell(), *self._alarm(before_ms)]
 
     def flow_changed(self, flow: Flow) -> list[Send]:
         """The rates of a flow that has tasks here were measured anew."""
+        before_ms = wait_ms(self.ledger.load())
         self.ledger.reload(
             flow.name, lambda mask: load_of((stream for _, stream in flow.graph.streams(mask)), self.capacity)
         )
-        return self.tell()
+        return [*self.tell(), *self._alarm(before_ms)]
 
     def link_changed(self, neighbour: str, link_ms: float) -> list[Send]:
         """A link to a neighbour is new or has another delay; a large change makes the ends behind it announce again."""
@@ -179,6 +183,16 @@ class Cell:
         if self.params.scent is None:
             return []
         return [Send(destination, Announce(destination)) for destination in stale if destination != neighbour]
+
+    def _alarm(self, before_ms: float) -> list[Send]:
+        """Tell the leaders of the flows here that the queue has become much longer: they need not wait for a round."""
+        if wait_ms(self.ledger.load()) <= before_ms * _CROWDED_FACTOR + _CROWDED_MS:
+            return []
+        return [
+            Send(booking.home, Letter(booking.flow, Crowded(self.host)))
+            for booking in self.ledger.bookings()
+            if booking.state is State.ACTIVE and booking.home
+        ]
 
     def _links_are(self, links_ms: Mapping[str, float]) -> None:
         self.links_ms = dict(sorted(links_ms.items()))

@@ -31,6 +31,8 @@ class Booking:
     load: Load
     state: State
     expires_ms: float
+    home: str = ""
+    """Where the flow's leader lives; it hears when this host becomes crowded."""
 
 
 class Ledger:

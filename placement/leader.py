@@ -25,6 +25,7 @@ from placement.leader_attempt import Attempt, Reason, masks
 from placement.leader_budget import Budget
 from placement.leader_damping import Comparison, Damping
 from placement.leader_events import (
+    Crowded,
     FlowChanged,
     GaveUp,
     HostLost,
@@ -62,6 +63,7 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
     Place: frozenset(Phase) - {Phase.WITHDRAWN},
     Withdraw: frozenset(Phase) - {Phase.WITHDRAWN},
     HostLost: frozenset(Phase) - {Phase.WITHDRAWN},
+    Crowded: frozenset({Phase.RESTING}),
     FlowChanged: frozenset(Phase) - {Phase.WITHDRAWN},
     TimerFired: frozenset(Phase) - {Phase.WITHDRAWN},
 }
@@ -119,6 +121,7 @@ class Leader:
             Withdraw: self._on_withdraw,
             HostLost: self._on_host_lost,
             FlowChanged: self._on_flow_changed,
+            Crowded: self._on_crowded,
             TimerFired: self._on_timer,
             RoutingAntReturned: self._on_routing_ant,
             ScoutReport: self._on_report,
@@ -179,6 +182,14 @@ class Leader:
         self.flow = event.flow
         self._chains = subqueries(event.flow.graph)
         return []
+
+    def _on_crowded(self, event: Crowded, rng: Random) -> list[LeaderEffect]:
+        """A host of the flow got a longer queue: look for a better place now, if the budget allows."""
+        watching = self.params.watch and event.host in self.running.values()
+        if not watching or self.budget.free_at_ms(now_ms=self._now_ms) > self._now_ms:
+            return []
+        self._attempts = 0
+        return self._begin(self._why_look(), rng)
 
     def _on_timer(self, event: TimerFired, rng: Random) -> list[LeaderEffect]:
         if event.name == "rest" and self.phase is Phase.RESTING:

@@ -25,6 +25,13 @@ class HostLost:
 
 
 @dataclass(frozen=True, slots=True)
+class Crowded:
+    """The queue of a host where the flow runs has become much longer."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
 class FlowChanged:
     """The flow's rates or service times were measured anew; its graph is the same."""
 

@@ -151,7 +151,7 @@ def _reserve(
         return _turn_back(ant, why, cell)
     load = load_of((stream for _, stream in graph.streams(stop.mask)), view.capacity)
     lasts_ms = params.reservation_trips * ant.trip_ms + params.reservation_spare_ms
-    booking = Booking(ant.flow.name, ant.epoch, stop.mask, load, State.RESERVED, now_ms + lasts_ms)
+    booking = Booking(ant.flow.name, ant.epoch, stop.mask, load, State.RESERVED, now_ms + lasts_ms, ant.home)
     refusal = cell.ledger.reserve(booking)
     if refusal is not None:
         return _turn_back(ant, f"{cell.host}: {refusal}", cell)

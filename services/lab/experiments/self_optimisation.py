@@ -38,7 +38,7 @@ def _fig_3a(trial: Trial) -> list[Sample]:
     network, ends = trial.network(TransitStubParams())
     ants, leaders = RULES["ants"]
     rng = Random(f"{trial.seed}/3a")
-    queries = QueryParams(most_rate_per_ms=0.015)
+    queries = QueryParams(least_rate_per_ms=0.01)
     background = [background_load(0.5, host.capacity, queries, rng=rng) for host in network.hosts]
     flow = random_query("query", 10, Shape.CHAIN, ends, queries, rng=rng)
     samples: list[Sample] = []
