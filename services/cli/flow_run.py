@@ -6,7 +6,7 @@ did not become one: late records, undecodable ones, and those that an operator g
 
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -27,7 +27,7 @@ from topics.flow.problems import FlowError
 SHOWN_FAILURES_MAX = 5
 
 _INPUT_HELP = "Records as JSON lines: FILE, or - for standard input. With several sources SOURCE=FILE for each."
-_OUTPUT_HELP = "Write SINK.jsonl (values alone), late.jsonl and dead-letters.jsonl to this folder."
+_OUTPUT_HELP = "Write SINK.jsonl (values alone), _late.jsonl and _dead-letters.jsonl to this folder."
 _ALLOW_HELP = "A module prefix or folder that python operators may load from. Default: the flow file's folder."
 
 
@@ -44,12 +44,16 @@ def run(
     console = Console(stderr=True, highlight=False)
     try:
         with ExitStack() as stack:
-            writer: Writer = Folder(output, stack) if output is not None else Lines(sys.stdout.buffer)
-            flow = FlowRun(load_graph(file), writer.results, allow=allow or [f"{file.resolve().parent}/"])
-            paths = assign(flow.sources, inputs)
-            collect_rarely()
+            graph = load_graph(file)
+            paths = assign([source.name for source in graph.spec.sources], inputs)
             opened = {name: stack.enter_context(open_input(path)) for name, path in paths.items()}
-            failures = _feed(flow, opened, writer, keep_open=keep_open)
+            writer: Writer = Lines(sys.stdout.buffer)
+            if output is not None:
+                writer = Folder(output, [sink.name for sink in graph.spec.sinks], stack)
+            collect_rarely()
+            with redirect_stdout(sys.stderr):  # What a user's function prints is no result.
+                flow = FlowRun(graph, writer.results, allow=allow or [f"{file.resolve().parent}/"])
+                failures = _feed(flow, opened, writer, keep_open=keep_open)
             sys.stdout.flush()
     except BrokenPipeError:  # Whoever read our results has seen enough.
         sys.stderr.close()
@@ -60,7 +64,7 @@ def run(
     except (FunctionError, InputError, OSError) as error:
         console.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(ExitCode.USAGE if isinstance(error, InputError) else ExitCode.FAILURE) from None
-    _summary(flow, failures, console, as_json=as_json)
+    _summary(flow, failures, console, as_json=as_json, has_folder=output is not None)
 
 
 def _feed(flow: FlowRun, opened: dict[str, BinaryIO], writer: Writer, *, keep_open: bool) -> list[Failure]:
@@ -78,18 +82,17 @@ def _feed(flow: FlowRun, opened: dict[str, BinaryIO], writer: Writer, *, keep_op
     while unread:
         for name in list(unread):
             raws = next(unread[name], None)
-            if raws is None:
+            if raws is not None:
+                flow.feed(name, raws, now_ms=time.time_ns() // 1_000_000)
+            else:
                 del unread[name]
-                continue
-            flow.feed(name, raws, now_ms=time.time_ns() // 1_000_000)
+                if not keep_open:
+                    flow.end(name)
             set_aside()
-    if not keep_open:
-        flow.close()
-        set_aside()
     return first
 
 
-def _summary(flow: FlowRun, failures: list[Failure], console: Console, *, as_json: bool) -> None:
+def _summary(flow: FlowRun, failures: list[Failure], console: Console, *, as_json: bool, has_folder: bool) -> None:
     counts = flow.counts
     if as_json:
         summary = {**msgspec.to_builtins(counts), "failures": [shown(failure) for failure in failures]}
@@ -101,7 +104,8 @@ def _summary(flow: FlowRun, failures: list[Failure], console: Console, *, as_jso
         console.print(f"[yellow]{escape(failure.operator)}[/], {at}: {escape(failure.error)}", soft_wrap=True)
     more = counts.undecodable + counts.dead - len(failures)
     if more > 0:
-        console.print(f"... and {more} more; --output DIR keeps them all in dead-letters.jsonl")
+        where = "see _dead-letters.jsonl" if has_folder else "--output DIR keeps them all in _dead-letters.jsonl"
+        console.print(f"... and {more} more; {where}")
     written = ", ".join(f"{count} to {sink}" for sink, count in counts.written.items())
     console.print(
         f"{counts.read} read, {written}, {counts.late} late, {counts.undecodable} undecodable, {counts.dead} dead",

@@ -14,6 +14,8 @@ from services.operators.encode import Encoded
 from services.operators.failure import Failure
 from services.operators.run import BATCH_RECORDS
 
+_LATE, _DEAD = "_late", "_dead-letters"
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -32,6 +34,8 @@ def assign(sources: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
             name, path = sources[0], each
         if name in found:
             raise InputError(f"--input {each}: the source {name} has an input already; join the files before")
+        if path == "-" and "-" in found.values():
+            raise InputError(f"--input {each}: standard input can feed one source only; write the others to files")
         found[name] = path
     if missing := [name for name in sources if name not in found]:
         wanted = " ".join(f"--input {name}=FILE" for name in missing)
@@ -41,7 +45,14 @@ def assign(sources: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
 
 def open_input(path: str) -> AbstractContextManager[BinaryIO]:
     """A file, or standard input for `-`, which stays open."""
-    return nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb")
+    if path == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise InputError(
+            f"--input {path}: {error.strerror}; name a file of JSON lines, or - for standard input"
+        ) from None
 
 
 def batches(stream: BinaryIO) -> Iterator[list[bytes]]:
@@ -80,30 +91,29 @@ class Lines:
 
 
 class Folder:
-    """`SINK.jsonl` with the values alone, ready to be another flow's input; `late.jsonl` and `dead-letters.jsonl`."""
+    """`SINK.jsonl` with the values alone, ready to be another flow's input; `_late.jsonl` and `_dead-letters.jsonl`.
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    All of them are made anew, also those that stay empty: nothing of an earlier run is taken for a result of this one.
+    No sink's name begins with `_`.
+    """
+
+    def __init__(self, folder: Path, sinks: Sequence[str], stack: ExitStack) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self._stack = stack
-        self._opened: dict[str, BinaryIO] = {}
+        self._files: dict[str, BinaryIO] = {
+            name: stack.enter_context((folder / f"{name}.jsonl").open("wb")) for name in (*sinks, _LATE, _DEAD)
+        }
 
     def results(self, sink: str, encoded: Encoded) -> None:
-        self._file(sink).writelines(value + b"\n" for value in encoded.values)
+        self._files[sink].writelines(value + b"\n" for value in encoded.values)
 
     def late(self, source: str, late: Batch) -> None:
-        self._file("late").writelines(
+        self._files[_LATE].writelines(
             _encode({"source": source, "value": value, "time": time}) + b"\n"
             for value, time in zip(late.values, late.times, strict=True)
         )
 
     def failures(self, failures: Sequence[Failure]) -> None:
-        self._file("dead-letters").writelines(_encode(shown(failure)) + b"\n" for failure in failures)
-
-    def _file(self, name: str) -> BinaryIO:
-        if name not in self._opened:
-            self._opened[name] = self._stack.enter_context((self._folder / f"{name}.jsonl").open("wb"))
-        return self._opened[name]
+        self._files[_DEAD].writelines(_encode(shown(failure)) + b"\n" for failure in failures)
 
 
 def shown(failure: Failure) -> dict[str, Any]:

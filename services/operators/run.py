@@ -12,7 +12,6 @@ from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
 from services.operators.intake import SourceIntake
 from services.operators.keys import field_reader, key_bytes
-from services.operators.program import Probe
 from services.operators.pruning import fields_read
 from services.operators.table import Untracked
 from services.operators.wiring import flow_program
@@ -41,11 +40,9 @@ class Counts:
 class FlowRun:
     """Feed it raw records by source; it delivers results by sink, and keeps late records and failures to be taken."""
 
-    def __init__(
-        self, graph: FlowGraph, deliver: Deliver, *, allow: Sequence[str] = (), probe: Probe | None = None
-    ) -> None:
+    def __init__(self, graph: FlowGraph, deliver: Deliver, *, allow: Sequence[str] = ()) -> None:
         spec = graph.spec
-        self._program = flow_program(graph, allow=allow, probe=probe)
+        self._program = flow_program(graph, allow=allow)
         self._deliver = deliver
         self._sources = {source.name: source for source in spec.sources}
         read = fields_read(spec.sources, [(each.name, each.spec) for each in graph.operators], spec.sinks)
@@ -62,11 +59,6 @@ class FlowRun:
         self._offsets = dict.fromkeys(self._sources, 0)
         self.counts = Counts(written={sink.name: 0 for sink in spec.sinks})
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The names that `feed` takes."""
-        return tuple(self._sources)
-
     def feed(self, name: str, raws: Sequence[bytes], *, now_ms: int) -> None:
         """Run a batch of raw records of one source; `now_ms` stands for Kafka's timestamp, which a file has not."""
         first = self._offsets[name]
@@ -81,10 +73,14 @@ class FlowRun:
             self._late.append((name, arrivals.late))
         self._run(name, _keyed(self._sources[name], arrivals.batch))
 
+    def end(self, name: str) -> None:
+        """Nothing more comes from this source: its watermark goes to the end of time and holds nobody back any more."""
+        self._run(name, Batch.empty(END_MS))
+
     def close(self) -> None:
-        """Tell every source that nothing more comes: the watermark goes to the end of time and all windows close."""
+        """Nothing more comes at all: every window closes."""
         for name in self._sources:
-            self._run(name, Batch.empty(END_MS))
+            self.end(name)
 
     def take_failures(self) -> list[Failure]:
         """The failures since this was last asked."""

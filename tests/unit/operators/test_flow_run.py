@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from services.cli.flow import app
+from services.operators.run import FlowRun
+from topics.flow.file import load_graph
 
 GOOD_FLOWS = Path(__file__).parents[2] / "flows" / "good"
 
@@ -186,9 +188,9 @@ def test_what_did_not_become_a_result_is_kept_and_counted(tmp_path: Path) -> Non
     assert [("orders", 2), ("orders", 4)] == [(each["operator"], each["record"]) for each in summary.pop("failures")]
     assert {"read": 4, "late": 1, "undecodable": 2, "dead": 0} == summary
     assert ['{"id":"a"}'] == (tmp_path / "out/out.jsonl").read_text().splitlines()
-    late = json.loads((tmp_path / "out/late.jsonl").read_text())
+    late = json.loads((tmp_path / "out/_late.jsonl").read_text())
     assert {"source": "orders", "value": {"t": 1, "id": "late", "more": 1}, "time": 1} == late
-    dead = [json.loads(line) for line in (tmp_path / "out/dead-letters.jsonl").read_text().splitlines()]
+    dead = [json.loads(line) for line in (tmp_path / "out/_dead-letters.jsonl").read_text().splitlines()]
     assert ["broken\n", {"id": "timeless", "more": 2}] == [each["value"] for each in dead]
 
 
@@ -199,6 +201,8 @@ def test_what_did_not_become_a_result_is_kept_and_counted(tmp_path: Path) -> Non
         (["a=orders.jsonl"], "no input for b; add --input b=FILE"),
         (["a=orders.jsonl", "b=orders.jsonl", "a=orders.jsonl"], "the source a has an input already"),
         (["a=orders.jsonl", "c=orders.jsonl"], "the flow's sources are a, b"),
+        (["a=-", "b=-"], "standard input can feed one source only"),
+        (["a=nothing.jsonl", "b=nothing.jsonl"], "--input nothing.jsonl: No such file or directory; name a file"),
     ],
 )
 def test_inputs_that_do_not_fit_the_sources_are_explained(inputs: list[str], message: str, tmp_path: Path) -> None:
@@ -210,12 +214,54 @@ def test_inputs_that_do_not_fit_the_sources_are_explained(inputs: list[str], mes
 
 
 def test_a_bad_flow_and_a_missing_file_give_one_error_each(tmp_path: Path) -> None:
-    """No traceback reaches a user."""
+    """No traceback reaches a user, and a command that was used wrongly leaves no folder behind."""
     flow = flow_file(tmp_path, "op: {op: filter, input: orderz, where: n > 10}")
     bad = run(flow, "--input", "x")
     assert (1, True) == (bad.exit_code, "orderz" in bad.stderr)
-    missing = run(flow_file(tmp_path, STORIES["filter"][0]), "--input", tmp_path / "nothing.jsonl")
-    assert (1, True) == (missing.exit_code, "nothing.jsonl" in missing.stderr)
+    flow = flow_file(tmp_path, STORIES["filter"][0])
+    missing = run(flow, "--input", tmp_path / "nothing.jsonl", "--output", tmp_path / "out")
+    assert (2, True) == (missing.exit_code, "nothing.jsonl" in missing.stderr)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_short_file_does_not_hold_a_long_one_back(tmp_path: Path) -> None:
+    """A source at its end ends: else a join would keep the whole other file in memory before its first lonely row."""
+    sources = "a: {topic: a, event_time: t}\n  b: {topic: b, event_time: t}"
+    flow = flow_file(tmp_path, "op: {op: join, left: a, right: b, on: [id], within: 1s, kind: left}", sources=sources)
+    long = write(tmp_path / "long.jsonl", [{"t": 1_000 * i, "id": i} for i in range(1_500)])
+    short = write(tmp_path / "short.jsonl", [{"t": 0, "id": 0}])
+    arguments = [flow, "--input", f"a={long}", "--input", f"b={short}"]
+    assert 1_500 == len(rows(run(*arguments)))
+    assert 1 == len(rows(run(*arguments, "--keep-open")))
+    seen: list[int] = []
+    graph = load_graph(flow)
+    tried = FlowRun(graph, lambda _, encoded: seen.append(len(encoded.values)))
+    tried.feed("b", short.read_bytes().splitlines(), now_ms=0)
+    tried.end("b")
+    tried.feed("a", long.read_bytes().splitlines(), now_ms=0)
+    assert 1_490 < sum(seen)
+
+
+def test_a_folder_has_the_results_of_the_last_run_alone(tmp_path: Path) -> None:
+    """A run without results must not leave those of the run before to be taken for its own."""
+    flow = flow_file(tmp_path, "op: {op: filter, input: orders, where: n > 10}")
+    first = write(tmp_path / "first.jsonl", [*ORDERS, {"t": 1}, {}])
+    second = write(tmp_path / "second.jsonl", [])
+    folder = tmp_path / "out"
+    names = ["_dead-letters.jsonl", "_late.jsonl", "out.jsonl"]
+    for orders, sizes in ((first, {True}), (second, {False})):
+        assert 0 == run(flow, "--input", orders, "--output", folder).exit_code
+        assert names == sorted(file.name for file in folder.iterdir())
+        assert sizes == {file.stat().st_size > 0 for file in folder.iterdir()}
+
+
+def test_what_a_function_prints_does_not_get_among_the_results(tmp_path: Path) -> None:
+    """Standard output is JSON lines for the next program in a pipe."""
+    (tmp_path / "noisy.py").write_text("def f(record):\n    print('noise')\n    return {'id': record['id']}\n")
+    flow = flow_file(tmp_path, "op: {python: 'noisy:f', input: orders}")
+    result = run(flow, "--input", write(tmp_path / "orders.jsonl", ORDERS))
+    assert ["a", "b", "a", "c"] == [row["value"]["id"] for row in rows(result)]
+    assert 4 == result.stderr.count("noise")
 
 
 def test_the_flow_with_every_operator_runs(tmp_path: Path) -> None:
