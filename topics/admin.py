@@ -32,18 +32,24 @@ class Difference:
     found: str | None
 
     def __str__(self) -> str:
-        if self.found is None:
-            return f"{self.topic}: not on the cluster; create it with topics.admin.ensure"
-        return f"{self.topic}: {self.setting} is {self.found}, expected {self.expected}; {self.remedy}"
+        return f"{self.what}; {self.remedy()}"
 
     @property
-    def remedy(self) -> str:
-        """What a person can do about it."""
+    def what(self) -> str:
+        """The difference alone."""
+        if self.found is None:
+            return f"{self.topic}: not on the cluster"
+        return f"{self.topic}: {self.setting} is {self.found}, expected {self.expected}"
+
+    def remedy(self, kafka_configs: str = "kafka-configs") -> str:
+        """What a person can do about it; `kafka_configs` is how they run Kafka's tool of this name."""
+        if self.found is None:
+            return "stigmergy up creates it, after stigmergy down if it runs"
         if self.setting == "partitions":
             return "keys would change partition, so drain what uses the topic, delete it and let it be created again"
         if self.setting == "replication":
             return "reassign its partitions with kafka-reassign-partitions"
-        return f"set it with kafka-configs --alter --topic {self.topic} --add-config {self.setting}={self.expected}"
+        return f"set it with {kafka_configs} --alter --topic {self.topic} --add-config {self.setting}={self.expected}"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ MEMORY_BYTES_BESIDE = 300 * 2**20
 CLOCK_SKEW_S_MAX = 2.0
 CLOCK_EARLIEST_S = 1_700_000_000.0
 """November 2023: no machine that runs this code lives before it."""
+DIFFERENCES_SHOWN_MAX = 3
 
 
 class Verdict(StrEnum):
@@ -205,9 +206,20 @@ def check_topics(settings: Settings, view: View) -> Finding:
         return _skipped("topics", "no broker to ask")
     differences = compare_topics(bootstrap)
     if differences:
-        shown = "; ".join(str(difference) for difference in differences[:3])
-        return _failed("topics", f"{len(differences)} differences: {shown}", differences[0].remedy)
+        shown = differences[:DIFFERENCES_SHOWN_MAX]
+        found = f"{len(differences)} wrong: {'; '.join(difference.what for difference in shown)}"
+        tool = _kafka_configs(settings, bootstrap)
+        return _failed("topics", found, "; ".join(dict.fromkeys(difference.remedy(tool) for difference in shown)))
     return _ok("topics", "all as the catalogue says")
+
+
+def _kafka_configs(settings: Settings, bootstrap: str) -> str:
+    """How to run Kafka's tool of this name. Who has a Kafka has it; the embedded one comes without scripts."""
+    if settings.bootstrap is not None:
+        return f"kafka-configs --bootstrap-server {bootstrap}"
+    jars = settings.cache / "jars" / read_jar_set(KAFKA_JARS).folder_name
+    libs = jars if settings.kafka_home is None else settings.kafka_home / "libs"
+    return f"java -cp '{libs}/*' kafka.admin.ConfigCommand --bootstrap-server {bootstrap}"
 
 
 def _redis_url(settings: Settings, view: View) -> str | None:

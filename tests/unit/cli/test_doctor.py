@@ -16,8 +16,12 @@ from services.cli.checks import Finding, Verdict, run_checks
 from services.cli.exits import ExitCode
 from services.cli.main import app
 from services.embedded.cluster import settle
-from services.embedded.home import Home
+from services.embedded.home import Holder, Home
+from services.embedded.probes import KafkaProbe
+from services.embedded.record import StackRecord
+from services.embedded.remote import View
 from services.settings import Settings
+from topics.admin import Difference
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +92,30 @@ def test_jars_still_to_fetch_are_a_warning(home: Home, tmp_path: Path) -> None:
     """The first `up` then takes longer."""
     found = finding("kafka", Settings(home=home.path, cache=tmp_path / "empty"))
     assert (Verdict.WARNING, "46 of 46 jars to fetch") == (found.verdict, found.found)
+
+
+@pytest.mark.parametrize(
+    ("own", "tool"),
+    [("127.0.0.1:9", "kafka-configs --bootstrap-server 127.0.0.1:9"), (None, "kafka.admin.ConfigCommand")],
+    ids=["a Kafka of one's own", "the embedded one, without scripts"],
+)
+def test_each_wrong_topic_is_told_once_with_a_command_that_exists(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str | None, tool: str
+) -> None:
+    """The embedded Kafka comes as jars, so its tools are run by java."""
+    differences = (
+        Difference("stig.hosts", "cleanup.policy", "compact", "delete"),
+        Difference("stig.flows", "topic", "present", None),
+    )
+    monkeypatch.setattr(checks, "compare_topics", lambda bootstrap: differences)
+    monkeypatch.setattr(KafkaProbe, "answers", lambda probe: True)
+    view = View(Holder(7, 0.0), StackRecord(pid=7, bootstrap="127.0.0.1:8", redis_url=""))
+    found = checks.check_topics(Settings(home=tmp_path, bootstrap=own), view)
+    hosts = "stig.hosts: cleanup.policy is delete, expected compact"
+    assert f"2 wrong: {hosts}; stig.flows: not on the cluster" == found.found
+    assert found.remedy is not None
+    assert f"{tool} " in found.remedy
+    assert "--alter --topic stig.hosts --add-config cleanup.policy=compact; stigmergy up creates it" in found.remedy
 
 
 def test_a_machine_with_all_it_needs_ends_with_0() -> None:

@@ -21,7 +21,7 @@ def test_a_missing_topic_is_one_difference() -> None:
     """`stigmergy doctor` lists it like any other."""
     (difference,) = compare(DECLARED, None, brokers=1)
     assert Difference("stig.placements", "topic", "present", None) == difference
-    assert "stig.placements: not on the cluster" in str(difference)
+    assert "stig.placements: not on the cluster; stigmergy up creates it" in str(difference)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,10 @@ def test_every_setting_that_differs_is_told_with_its_remedy(setting: str, value:
     (difference,) = compare(DECLARED, found(**{setting: value}), brokers=1)
     expected = DECLARED.settings(brokers=1)[setting]
     assert Difference("stig.placements", setting, expected, value) == difference
-    assert f"--add-config {setting}={expected}" in str(difference)
+    assert f"stig.placements: {setting} is {value}, expected {expected}" == difference.what
+    command = f"--alter --topic stig.placements --add-config {setting}={expected}"
+    assert f"{difference.what}; set it with kafka-configs {command}" == str(difference)
+    assert f"set it with some-tool {command}" == difference.remedy("some-tool")
 
 
 def test_partitions_and_replication_are_compared_too() -> None:
