@@ -109,6 +109,8 @@ class Leader:
         self._damping = Damping(params)
         self._attempt: Attempt | None = None
         self._attempts = 0
+        self._gave_up = 0
+        """How often in a row."""
         self._round = 0
         self._measured: Measured | None = None
         self._unmeasured_rounds = 0
@@ -281,7 +283,7 @@ class Leader:
         self.phase = Phase.SCOUTING
         alive = {task: host for task, host in self.running.items() if host not in self._dead}
         order = attempt.order(self.flow, self._chains[attempt.chain], alive)
-        count = self._release.scouts * 2 ** min(attempt.releases - 1, 3)
+        count = self._release.scouts * 2 ** min(attempt.releases - 1, 2)
         # Every second scout walks by way of an end beside the chain: the best place may lie towards it.
         beside = sorted({anchor.host for anchors in order.anchors for anchor in anchors} - {order.start, order.end, ""})
         scouts: list[LeaderEffect] = []
@@ -308,7 +310,9 @@ class Leader:
             return self._rest([Stayed(self.flow.name, math.nan, attempt.cost_ms, why)])
         if self._attempts < self.params.max_attempts:
             return self._begin(attempt.reason, rng)
-        return self._rest([GaveUp(self.flow.name, why)], after_ms=self.params.retry_after_ms)
+        pause_ms = min(self.params.retry_after_ms * 2**self._gave_up, self.params.retry_at_most_ms)
+        self._gave_up += 1
+        return self._rest([GaveUp(self.flow.name, why)], after_ms=pause_ms)
 
     def _choose(self, rng: Random) -> list[LeaderEffect]:
         """Take the best report of the present chain; go on to the next chain, or to the decision."""
@@ -370,6 +374,7 @@ class Leader:
         assert attempt is not None
         before = self.running
         self.plan, self._enforcing = enforcing.plan, None
+        self._gave_up = 0
         self._dead.clear()
         kept = set(self.running.values())
         self._damping.left(

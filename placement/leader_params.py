@@ -29,11 +29,13 @@ class LeaderParams:
     """How long to wait for ants whose trip time is not known yet."""
     patience_trips: float = 4.0
     """And for ants whose trip time is known, in trips (plus a tenth of the patience)."""
-    max_releases: int = 6
+    max_releases: int = 3
     """Releases of ants for one chain before an attempt fails."""
-    max_attempts: int = 6
+    max_attempts: int = 4
     """Attempts before the leader gives up for a while."""
     retry_after_ms: float = 10_000.0
+    """First pause after giving up; it doubles each time, up to retry_at_most_ms."""
+    retry_at_most_ms: float = 600_000.0
     watch_every_ms: float = 5_000.0
     """Shortest time between two rounds of ants for a running flow; the budget may make it longer."""
     watch: bool = True
@@ -68,6 +70,7 @@ PAPER_LEADER = LeaderParams(
     watching=Release(routing_ants=20, enough_routing_ants=5, scouts=10, enough_reports=5),
     outstanding=1.0,
     max_releases=40,
+    max_attempts=6,
     cool_down_rounds=0,
     pause_ms=0.0,
     budget_share=None,

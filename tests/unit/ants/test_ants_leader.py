@@ -141,9 +141,14 @@ def test_it_gives_up_for_a_while_after_its_attempts_and_tries_again_later() -> N
         stage.tell(TimerFired("patience"))
         if stage.found(GaveUp):
             break
-    assert stage.found(GaveUp)
-    stage.tell(TimerFired("rest"))
-    assert stage.sent(RoutingAnt)
+    pauses = []
+    for _ in range(3):
+        pauses.append(stage.found(SetTimer)[0].at_ms)
+        stage.tell(TimerFired("rest"))
+        assert stage.sent(RoutingAnt)
+        while not stage.found(GaveUp):
+            stage.tell(TimerFired("patience"))
+    assert [10_000.0, 20_000.0, 40_000.0] == pauses
 
 
 def test_a_committed_plan_is_activated_and_published() -> None:
