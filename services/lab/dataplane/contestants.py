@@ -34,17 +34,16 @@ class Bout:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """`commands` gives the processes to run, most often one. `is_long`: it reads the long backlog, to warm up."""
+    """`commands` gives the processes to run, most often one."""
 
     name: str
     commands: Callable[[Bout], list[list[str]]]
     patience: Patience = field(default_factory=Patience)
-    is_long: bool = False
 
 
-def host_command(ground: Ground, name: str) -> list[str]:
+def host_command(ground: Ground, name: str, *, log_level: str = "warning") -> list[str]:
     """A host as it is shipped."""
-    options = ["--region", "lab", "--capacity", "1", "--bootstrap", ground.bootstrap, "--log-level", "warning"]
+    options = ["--region", "lab", "--capacity", "1", "--bootstrap", ground.bootstrap, "--log-level", log_level]
     return [sys.executable, "-m", "services.host", "--name", name, *options]
 
 

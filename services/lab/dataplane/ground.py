@@ -36,13 +36,15 @@ class Backlog:
 
 @dataclass(slots=True)
 class Ground:
-    """A broker, and a folder for what processes leave behind."""
+    """A broker, and a folder for what processes leave behind. `broker_pids`: whose processor time is the broker's."""
 
     bootstrap: str
+    broker_pids: tuple[int, ...]
     folder: Path
     say: Say
     warn: Say
     client: AdminClient = field(init=False)
+    _backlogs: dict[tuple[int, int], Backlog] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.client = admin.connect(self.bootstrap)
@@ -82,7 +84,12 @@ class Ground:
             return 0
 
     def backlog(self, records: int, seed: int) -> Backlog:
-        """Make records and put them on a topic."""
+        """Records on a topic, made when they are first asked for."""
+        if (records, seed) not in self._backlogs:
+            self._backlogs[records, seed] = self._new_backlog(records, seed)
+        return self._backlogs[records, seed]
+
+    def _new_backlog(self, records: int, seed: int) -> Backlog:
         self.say(f"making {records:,} records")
         raws = packets(records, seed)
         self.say(f"writing {records:,} records")

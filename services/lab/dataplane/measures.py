@@ -8,10 +8,15 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from services.embedded import EmbeddedStack, StackParams
-from services.lab.dataplane.contestants import always_there, from_environment
+from services.lab.dataplane.contestants import OURS, always_there, from_environment, ours
 from services.lab.dataplane.environment import environment
 from services.lab.dataplane.ground import BenchError, Ground, Say
-from services.lab.dataplane.throughput import compete
+from services.lab.dataplane.idle import idle
+from services.lab.dataplane.jobs import PARTITIONS
+from services.lab.dataplane.latency import latency
+from services.lab.dataplane.recovery import recovery
+from services.lab.dataplane.small_batches import small_batches
+from services.lab.dataplane.throughput import compete, ratios, rows
 from services.lab.results import Row
 
 
@@ -36,28 +41,77 @@ class Params:
         return tuple(name for name in MEASURES if not self.only or name in self.only)
 
 
-def throughput(ground: Ground, params: Params) -> list[Row]:
-    """All contestants, both jobs."""
+def _throughput(ground: Ground, params: Params) -> list[Row]:
     contestants = always_there()
     try:
         contestants += from_environment(environment(user_cache_path("stigmergy"), ground.say))
     except BenchError as fault:
         ground.warn(f"Quix Streams and Bytewax are left out: {fault}")
     backlog = ground.backlog(params.records, params.seed)
-    return compete(ground, contestants, backlog, repetitions=params.repetitions)
+    entries = [(contestant, backlog) for contestant in contestants]
+    speeds = compete(ground, entries, repetitions=params.repetitions)
+    names = [contestant.name for contestant, _ in entries if contestant.name != OURS]
+    return [*rows(speeds), *(row for name in names for row in ratios(speeds, OURS, name))]
+
+
+def _delivery(ground: Ground, params: Params) -> list[Row]:
+    backlog = ground.backlog(params.records, params.seed)
+    once, again = ours("exactly_once", delivery="exactly_once"), ours("at_least_once")
+    speeds = compete(ground, [(once, backlog), (again, backlog)], repetitions=params.repetitions)
+    return [*rows(speeds), *ratios(speeds, once.name, again.name)]
+
+
+def _hosts(ground: Ground, params: Params) -> list[Row]:
+    backlog = ground.backlog(params.records, params.seed)
+    two, one = ours("2 hosts", hosts=2), ours("1 host")
+    speeds = compete(ground, [(two, backlog), (one, backlog)], repetitions=params.repetitions)
+    busy = [
+        Row.of(f"{job}: {name}, broker", [each.broker_cores for each in found], "cores")
+        for (job, name), found in speeds.items()
+    ]
+    return [*rows(speeds), *ratios(speeds, two.name, one.name), *busy]
+
+
+def _small_batches(ground: Ground, params: Params) -> list[Row]:
+    return small_batches(ground, ground.backlog(params.records, params.seed), repetitions=params.repetitions)
+
+
+def _latency(ground: Ground, params: Params) -> list[Row]:
+    return latency(ground, repetitions=params.repetitions)
+
+
+def _recovery(ground: Ground, params: Params) -> list[Row]:
+    return recovery(ground, keys=params.records // 2, repetitions=params.repetitions)
+
+
+def _idle(ground: Ground, params: Params) -> list[Row]:
+    return [row for count in (1, PARTITIONS) for row in idle(ground, partitions=count, repetitions=params.repetitions)]
 
 
 MEASURES: dict[str, Callable[[Ground, Params], list[Row]]] = {
-    "throughput": throughput,
+    "throughput": _throughput,
+    "delivery": _delivery,
+    "batches": _small_batches,
+    "latency": _latency,
+    "recovery": _recovery,
+    "idle": _idle,
+    "hosts": _hosts,
 }
 
 
 def measure(params: Params, *, say: Say, warn: Say) -> list[Row]:
-    """Start a broker, take the measures, stop everything."""
+    """Start a broker, take the measures, stop everything. A measure that fails is left out, and said so."""
     say("starting a broker")
+    rows_found: list[Row] = []
     with (
         tempfile.TemporaryDirectory(prefix="stig-bench-", ignore_cleanup_errors=True) as folder,
         EmbeddedStack(StackParams(home=Path(folder) / "stack")) as stack,
     ):
-        ground = Ground(stack.bootstrap, Path(folder), say, warn)
-        return [row for name in params.chosen for row in MEASURES[name](ground, params)]
+        pids = tuple(each.pid for each in stack.records() if each.name.startswith("broker") and each.pid is not None)
+        ground = Ground(stack.bootstrap, pids, Path(folder), say, warn)
+        for name in params.chosen:
+            try:
+                rows_found += MEASURES[name](ground, params)
+            except BenchError as fault:
+                warn(f"{name} is left out: {fault}")
+    return rows_found

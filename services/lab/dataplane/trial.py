@@ -38,14 +38,16 @@ class Sample:
     at_s: float
     results: int
     cpu_s: float
+    broker_cpu_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a trial found, for input records."""
+    """What a trial found, for input records. `broker_cores`: how many the broker kept busy meanwhile."""
 
     records_per_s: float
     cpu_s_per_million: float
+    broker_cores: float
 
 
 @contextmanager
@@ -83,7 +85,8 @@ def watch(
         now_s = time.monotonic()
         seen = ground.visible(sink)
         if seen > (samples[-1].results if samples else 0):
-            samples.append(Sample(now_s, seen, sum(cpu_s(child.pid) for child in children)))
+            used_s = sum(cpu_s(child.pid) for child in children)
+            samples.append(Sample(now_s, seen, used_s, sum(map(cpu_s, ground.broker_pids))))
             changed_s = now_s
         if seen >= results or (samples and now_s > samples[0].at_s + patience.warm_up_s + patience.measured_s_max):
             return samples
@@ -101,11 +104,15 @@ def speed(samples: Sequence[Sample], *, warm_up_s: float, results_per_record: fl
     warm = [sample for sample in samples if sample.at_s >= samples[0].at_s + warm_up_s]
     if len(warm) < 2:
         warm = list(samples)
-    if len(warm) < 2:
-        raise BenchError("all results came at once; take more records")
     first, last = warm[0], warm[-1]
-    records = (last.results - first.results) / results_per_record
-    return Speed(records / (last.at_s - first.at_s), (last.cpu_s - first.cpu_s) / records * 1e6)
+    if last.cpu_s <= first.cpu_s:
+        raise BenchError("all results came at once; take more records")
+    records, took_s = (last.results - first.results) / results_per_record, last.at_s - first.at_s
+    return Speed(
+        records_per_s=records / took_s,
+        cpu_s_per_million=(last.cpu_s - first.cpu_s) / records * 1e6,
+        broker_cores=(last.broker_cpu_s - first.broker_cpu_s) / took_s,
+    )
 
 
 def cpu_s(pid: int) -> float:

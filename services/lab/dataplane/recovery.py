@@ -1,0 +1,103 @@
+"""Measure: how fast a host that starts again rebuilds its state, from the changelog and from a snapshot.
+
+State is that of the count-and-sum job with a key for every record. The first recovery finds no snapshot, since each key
+changed just once. Then all keys change twice more, which makes one due, and a trickle of input gives the host the
+commits in which it writes it, a piece in each.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from services.lab.dataplane.contestants import host_command
+from services.lab.dataplane.ground import BenchError, Ground, wait_until
+from services.lab.dataplane.jobs import COUNT_SUM, PARTITIONS
+from services.lab.dataplane.trial import running
+from services.lab.results import Row
+from services.registry.submit import submit
+
+WORK_TIMEOUT_S, START_TIMEOUT_S = 300.0, 120.0
+TRICKLE_RECORDS, TRICKLE_EVERY_S = 40, 0.05
+TRICKLE_S = 15.0
+
+
+def recovery(ground: Ground, *, keys: int, repetitions: int) -> list[Row]:
+    """Keys/s from either, and how the times compare."""
+    source, sink = ground.new_topic("source"), ground.new_topic("sink")
+    flow = f"bench-{uuid.uuid4().hex[:8]}"
+    host = f"{flow}-host"
+    ground.say(f"making state of {keys:,} keys")
+    ground.write(source, _records(keys, keys=keys))
+    command = host_command(ground, host, log_level="info")
+    submit(ground.bootstrap, COUNT_SUM.flow(flow, source=source, sink=sink), hosts=[host])
+
+    def work_off(records: int, *, trickle_s: float = 0.0) -> None:
+        with running([command], ground.folder / f"{flow}-work.log"):
+            wait_until(lambda: ground.visible(sink) >= records, timeout_s=WORK_TIMEOUT_S, what=f"{records} results")
+            end_s = time.monotonic() + trickle_s
+            while time.monotonic() < end_s:
+                ground.write(source, _records(TRICKLE_RECORDS, keys=keys))
+                time.sleep(TRICKLE_EVERY_S)
+
+    def recover(from_what: str) -> list[float]:
+        times = []
+        for repetition in range(repetitions):
+            ground.say(f"recovery from {from_what}, repetition {repetition + 1} of {repetitions}")
+            log = ground.folder / f"{flow}-{from_what}-{repetition}.log"
+            with running([command], log):
+                wait_until(partial(_is_recovered, log), timeout_s=START_TIMEOUT_S, what=f"recovery; see {log}")
+            times.append(_took_s(log, keys))
+        return times
+
+    work_off(keys)
+    changelog_s = recover("changelog")
+    ground.say("changing every key twice more, and waiting for a snapshot")
+    ground.write(source, _records(2 * keys + keys // 10, keys=keys))
+    work_off(3 * keys + keys // 10, trickle_s=TRICKLE_S)
+    snapshot_s = recover("snapshot")
+    ground.drop_topics(flow)
+    ground.drop_topics(source)
+    ground.drop_topics(sink)
+    shares = [one / other for one, other in zip(snapshot_s, changelog_s, strict=True)]
+    return [
+        Row.of(f"recovery of {keys:,} keys from changelog", [keys / each for each in changelog_s], "keys/s"),
+        Row.of(f"recovery of {keys:,} keys from snapshot", [keys / each for each in snapshot_s], "keys/s"),
+        Row.of("recovery from snapshot over changelog", shares, "ratio of times", baseline="changelog"),
+    ]
+
+
+def _records(count: int, *, keys: int) -> Iterator[bytes]:
+    now_ms = time.time_ns() // 1_000_000
+    for number in range(count):
+        yield b'{"ts":%d,"src":"%08d","bytes":%d}' % (now_ms, number % keys, number % 1_500)
+
+
+def _events(log: Path, event: str) -> list[dict[str, object]]:
+    lines = [line for line in log.read_bytes().splitlines() if line.startswith(b"{") and line.endswith(b"}")]
+    return [each for each in map(msgspec.json.decode, lines) if each.get("event") == event]
+
+
+def _is_recovered(log: Path) -> bool:
+    return len(_events(log, "task runs")) == PARTITIONS
+
+
+def _took_s(log: Path, keys: int) -> float:
+    """From the moment at which the host was ready to its last task's start.
+
+    Every key is in the changelog three times when the snapshot is there, so it shows if it was not used.
+    """
+    tasks = _events(log, "task runs")
+    restored = sum(int(str(each["restored"])) for each in tasks)
+    if not keys <= restored <= 2 * keys:
+        raise BenchError(f"{restored:,} entries were read for {keys:,} keys; see {log}")
+    begin = min(_at_s(each) for each in _events(log, "host is ready"))
+    return max(_at_s(each) for each in tasks) - begin
+
+
+def _at_s(event: dict[str, object]) -> float:
+    return datetime.fromisoformat(str(event["timestamp"])).timestamp()
