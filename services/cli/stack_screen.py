@@ -48,7 +48,8 @@ def process_table(processes: Sequence[ProcessRecord], answers: Sequence[bool] | 
 def show_differences(differences: Sequence[Difference]) -> None:
     """Topics that are not as they should be are used, but never silently."""
     for difference in differences:
-        errors.print(Text.assemble(("warning: ", "bold yellow"), f"topic {difference}"), soft_wrap=True)
+        told = f"topic {difference.what}; stigmergy doctor says how to mend it"
+        errors.print(Text.assemble(("warning: ", "bold yellow"), told), soft_wrap=True)
 
 
 def _state(process: ProcessRecord) -> Text:

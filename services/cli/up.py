@@ -18,7 +18,7 @@ from services.cli.options import AsJson, HomeOption
 from services.cli.screen import errors
 from services.cli.stack_screen import print_stack, show_differences, show_stack
 from services.demo.furnish import furnish_demo
-from services.embedded.furniture import make_topics
+from services.embedded.furniture import compare_topics, make_topics
 from services.embedded.record import StackRecord, read_record
 from services.embedded.stack import EmbeddedStack, StackParams, kafka_class_path
 from services.logs import configure_logs
@@ -55,6 +55,8 @@ def up(
     if detach:
         with errors.status("starting"):
             record = start_detached(settings)
+            differences = compare_topics(record.bootstrap)
+        show_differences(differences)
         _announce(record, settings.home, as_json=as_json, how_to_stop="stigmergy down")
     else:
         _in_foreground(settings, as_json=as_json)

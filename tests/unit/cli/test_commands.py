@@ -19,6 +19,7 @@ from services.embedded.lifecycle import State
 from services.embedded.probes import RedisProbe
 from services.embedded.record import ProcessRecord, StackRecord, write_record
 from services.embedded.remote import Seen, View
+from topics.admin import Difference
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +146,15 @@ def test_the_stack_as_json_hides_credentials(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr().out
     assert ("redis://***@db:6379/0", "db:9092") == (json.loads(said)["redis_url"], json.loads(said)["bootstrap"])
     assert "hunter2" not in said
+
+
+def test_up_in_the_background_tells_of_topics_that_are_not_as_they_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that used them writes to a log which nobody reads."""
+    record = StackRecord(pid=1, bootstrap="db:9092", redis_url="", ready=True)
+    monkeypatch.setattr("services.cli.up.start_detached", lambda settings: record)
+    wrong = Difference("stig.hosts", "cleanup.policy", "compact", "delete")
+    monkeypatch.setattr("services.cli.up.compare_topics", lambda bootstrap: (wrong,))
+    assert f"warning: topic {wrong.what}; stigmergy doctor" in run("up", "--detach", "--bootstrap", "db:9092").output
 
 
 def view(*answers: bool, ready: bool = True, pid: int = 7) -> View:
