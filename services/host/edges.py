@@ -56,6 +56,11 @@ class EdgeOutput:
                 self._told_ms[partition] = self._watermark_ms
                 yield partition, self._block(Batch.empty(self._watermark_ms), origin, self._watermark_ms)
 
+    def farewell(self, origin: Origin) -> Iterator[tuple[int, bytes]]:
+        """Blocks without records for all partitions, to be sent when this task rests."""
+        for partition in range(self.output.partitions):
+            yield partition, self._block(Batch.empty(self._watermark_ms), origin, self._watermark_ms)
+
     def _parts(self, batch: Batch) -> Iterator[tuple[int, Batch]]:
         spread = self._spread(batch)
         if isinstance(spread, int):

@@ -16,7 +16,6 @@ COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_on
 """In exactly_once results wait for the commit. Else it only bounds what a crash repeats, and rare ones cost less."""
 COMMITS_PER_BOUND = 4
 """A commit interval is at most this part of the flow's latency bound."""
-EDGE_IDLE_MS = 10_000
 
 
 class UnknownTopicError(Exception):
@@ -25,7 +24,10 @@ class UnknownTopicError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One topic that a segment reads. `source` None: an edge topic, written by this many upstream partitions."""
+    """One topic that a segment reads. `source` None: an edge topic, written by this many upstream partitions.
+
+    `idle_ms`: how long a partition may be silent until nobody waits for it; None for an edge, whose writers say so.
+    """
 
     name: str
     topic: str
@@ -33,7 +35,7 @@ class Input:
     source: Source | None
     fields: Fields
     upstream_partitions: int
-    idle_ms: int
+    idle_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def plan_segment(graph: FlowGraph, segment_id: str, topic_partitions: Mapping[st
         upstream = partitions_of(graph, _writer(graph, edge), topic_partitions)
         count = edge.rekey.partitions if edge.rekey else upstream
         topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
-        return Input(input_name(edge), topic, count, None, None, upstream, EDGE_IDLE_MS)
+        return Input(input_name(edge), topic, count, None, None, upstream, None)
 
     def output_of(edge: Edge) -> Output:
         if edge.kind == "sink":

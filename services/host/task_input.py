@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from aiokafka import TopicPartition
 
-from services.host.born import read_born
+from services.host.edge_headers import read_born, rests
 from services.host.fetch import Record
 from services.host.segment_plan import Input
 from services.host.snapshot import SnapshotPlace
@@ -85,6 +85,10 @@ class TaskInputs:
         """Batches without records for the inputs on which time moved on because something is silent."""
         return [(name, Batch.empty(watermark_ms)) for name, watermark_ms in self._watermarks.moved(now_ms=now_ms)]
 
+    def is_idle(self, *, now_ms: int) -> bool:
+        """Whether nothing comes from anywhere, so that nobody should wait for what this task sends."""
+        return self._watermarks.is_idle(now_ms=now_ms)
+
     def commits(self, snapshot: SnapshotPlace | None) -> dict[TopicPartition, tuple[int, str]]:
         """What to commit: each input's offset, with all that the inputs remember and where the last snapshot is."""
         remembered = [list(table.data.items()) for table in self._tables()]
@@ -132,6 +136,8 @@ class TaskInputs:
         block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)
         sent = Batch(block.values, block.keys, block.times_ms, block.offsets, block.watermark_ms)
         batch, late = self._watermarks.admit(name, block.partition, sent, now_ms=now_ms)
+        if rests(record.headers):
+            self._watermarks.rest(name, block.partition)
         origin = Origin(block.origin_topic, block.origin_partition, 0)
         return Parcel(batch, late, [], origin, born_ms=read_born(record.headers))
 

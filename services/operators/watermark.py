@@ -7,9 +7,10 @@ A watermark is made at the source, for each partition: the largest event time se
 - `InputWatermarks`, before a program: for each of its inputs the minimum over the upstream partitions that write to it
   (one for a source, several after a re-key), without those that are idle.
 
-A partition from which nothing was heard for `idle_ms` is idle: it no longer holds the others back, and counts again as
-soon as it speaks. An input with only idle partitions follows the slowest input that is not idle, so that a join does
-not wait for a silent side. A watermark never goes back, so a record of a partition that was given up may be behind it;
+A partition from which nothing was heard for `idle_ms`, or that has said that it rests, is idle: it no longer holds the
+others back, and counts again as soon as it speaks. An input with only idle partitions follows the slowest input that is
+not idle, so that a join does not wait for a silent side; if nothing speaks at all, each input is as far as the farthest
+of its partitions had come. A watermark never goes back, so a record of a partition that was given up may be behind it;
 `InputWatermarks.admit` sets such a record aside as late.
 
 All of it lives in tables, save for when a partition was last heard: after a restart each has the full time again.
@@ -39,14 +40,17 @@ class PortWatermarks:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """Who writes to one input of a program: its partitions, and how long one may be silent."""
+    """Who writes to one input of a program: its partitions, and how long one may be silent.
+
+    `idle_ms` None: as long as it likes. Its silence may be an outage, so it is idle only when it says so.
+    """
 
     partitions: Sequence[int]
-    idle_ms: int
+    idle_ms: int | None
 
     def __post_init__(self) -> None:
         assert self.partitions, self
-        assert self.idle_ms > 0, self
+        assert self.idle_ms is None or self.idle_ms > 0, self
 
 
 class InputWatermarks:
@@ -57,7 +61,8 @@ class InputWatermarks:
         self._heard_ms: dict[tuple[str, int], int] = {}
         self._partitions = Table()
         self._combined = Table()
-        self.tables = {"partitions": self._partitions, "inputs": self._combined}
+        self._resting = Table()
+        self.tables = {"partitions": self._partitions, "inputs": self._combined, "resting": self._resting}
 
     def watermark_ms(self, name: str) -> int:
         """What holds for this input; never goes back."""
@@ -72,10 +77,23 @@ class InputWatermarks:
         key = (name, partition)
         assert partition in self._inputs[name].partitions, key
         self._heard_ms[key] = now_ms
+        self._resting.remove(key)
         if batch.watermark_ms > self._partitions.data.get(key, BEGINNING_MS):
             self._partitions.put(key, batch.watermark_ms)
         self._advance(name, self._slowest_ms(name, now_ms=now_ms))
         return in_time.with_watermark(self.watermark_ms(name)), late
+
+    def rest(self, name: str, partition: int) -> None:
+        """A partition says that nothing comes from it for now: it is idle until it speaks; then ask `moved`."""
+        self._resting.put((name, partition), True)
+
+    def is_idle(self, *, now_ms: int) -> bool:
+        """Whether nothing comes from any partition of any input."""
+        return all(
+            self._is_idle((name, partition), upstream.idle_ms, now_ms=now_ms)
+            for name, upstream in self._inputs.items()
+            for partition in upstream.partitions
+        )
 
     def moved(self, *, now_ms: int) -> list[tuple[str, int]]:
         """Let idle partitions go; returns the inputs whose watermark moved by that, for a batch without records."""
@@ -83,7 +101,9 @@ class InputWatermarks:
         slowest = {name: self._slowest_ms(name, now_ms=now_ms) for name in self._inputs}
         active = [watermark_ms for watermark_ms in slowest.values() if watermark_ms is not None]
         for name, watermark_ms in slowest.items():
-            self._advance(name, min(active, default=None) if watermark_ms is None else watermark_ms)
+            if watermark_ms is None:
+                watermark_ms = min(active, default=self._farthest_ms(name))  # noqa: PLW2901 - the gap is filled here
+            self._advance(name, watermark_ms)
         return [(name, self.watermark_ms(name)) for name in self._inputs if self.watermark_ms(name) > before[name]]
 
     def _slowest_ms(self, name: str, *, now_ms: int) -> int | None:
@@ -92,9 +112,17 @@ class InputWatermarks:
         active = [
             self._partitions.data.get((name, partition), BEGINNING_MS)
             for partition in upstream.partitions
-            if now_ms - self._heard_ms.setdefault((name, partition), now_ms) < upstream.idle_ms
+            if not self._is_idle((name, partition), upstream.idle_ms, now_ms=now_ms)
         ]
         return min(active, default=None)
+
+    def _farthest_ms(self, name: str) -> int:
+        seen = self._partitions.data
+        return max(seen.get((name, partition), BEGINNING_MS) for partition in self._inputs[name].partitions)
+
+    def _is_idle(self, key: tuple[str, int], idle_ms: int | None, *, now_ms: int) -> bool:
+        silent_ms = now_ms - self._heard_ms.setdefault(key, now_ms)
+        return key in self._resting.data or (idle_ms is not None and silent_ms >= idle_ms)
 
     def _advance(self, name: str, watermark_ms: int | None) -> None:
         if watermark_ms is not None and watermark_ms > self.watermark_ms(name):

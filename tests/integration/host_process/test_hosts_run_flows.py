@@ -11,12 +11,13 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from services.embedded.ports import choose_ports
 from services.operators.encode import Encoded
 from services.operators.run import FlowRun
 from services.registry.changes import assigned, withdrawn
-from services.registry.snapshot import read_registry
+from services.registry.snapshot import read_registry, reader
 from services.registry.view import Slot
 from topics import catalogue
 from topics.flow.file import parse_graph
@@ -76,8 +77,9 @@ def oracle(text: str, records: Sequence[dict]) -> list[dict]:
     def deliver(_sink: str, encoded: Encoded) -> None:
         results.extend(json.loads(value) for value in encoded.values if value is not None)
 
-    run = FlowRun(parse_graph(text), deliver)
-    run.feed(run.sources[0], [json.dumps(record).encode() for record in records], now_ms=0)
+    graph = parse_graph(text)
+    run = FlowRun(graph, deliver)
+    run.feed(graph.spec.sources[0].name, [json.dumps(record).encode() for record in records], now_ms=0)
     return results
 
 
@@ -125,6 +127,47 @@ def test_a_flow_over_two_hosts_gives_what_the_oracle_gives(pair: Any, stage: Cal
     flow.feed(records)
     expected = oracle(flow.text, records)
     assert as_texts(expected) == as_texts(flow.until_results(len(expected)))
+
+
+def test_an_idle_source_partition_holds_nobody_up(pair: Any, stage: Callable) -> None:
+    """Behind a re-key only its reader knows that nothing comes; it says so, and windows close without it."""
+    flow = stage(WINDOWS.replace("lateness: 1s", "lateness: 1s, idle: 1s"))
+    records = [{**record, "user": "the only one"} for record in clicks(3_000, seed=8)]
+    flow.submit(pair, "a", "b")
+    flow.feed(records)
+    expected = oracle(flow.text, records)
+    assert expected
+    assert as_texts(expected) == as_texts(flow.until_results(len(expected)))
+
+
+def test_a_host_that_is_down_is_not_taken_for_an_idle_one(hosts: Any, stage: Callable) -> None:
+    """Its silence is longer than `idle`, but what it has not yet read still counts when it is back."""
+    hosts.start("a", "b")
+    flow = stage(WINDOWS.replace("lateness: 1s", "lateness: 1s, idle: 1s"))
+    submission = flow.submit(hosts, "a")
+    records = clicks(4_000, seed=9)
+    records += last_call(records)
+    source = parse_graph(flow.text).segments[0].id
+    slots = [slot for slot in submission.placements if slot[0] == source and slot[1] % 2]
+    move(flow, slots, hosts.name("b"))
+    flow.feed(records[:1_000])
+    flow.until(lambda: lag_of(flow, source) == 0, "the first records are read")
+    hosts.end("b", signal.SIGKILL)
+    flow.feed(records[1_000:])
+    hosts.start("b")
+    expected = oracle(flow.text, records)
+    assert as_texts(expected) == as_texts(flow.until_results(len(expected)))
+
+
+def lag_of(flow: Any, segment: str) -> int:
+    """How many records of the source a segment has not committed yet, as every Kafka tool shows it."""
+    with reader(flow.bootstrap, group=f"stig.{segment}") as consumer:
+        partitions = consumer.list_topics(flow.source, timeout=10).topics[flow.source].partitions
+        at = [TopicPartition(flow.source, each) for each in partitions]
+        return sum(
+            consumer.get_watermark_offsets(each, timeout=10)[1] - max(0, each.offset)
+            for each in consumer.committed(at, timeout=10)
+        )
 
 
 def test_a_killed_host_goes_on_where_it_had_committed(hosts: Any, stage: Callable) -> None:

@@ -109,8 +109,10 @@ class Listener:
         for name, each in slowest.items():
             if each is None and active:
                 each = min(active)  # noqa: PLW2901 - an idle input follows the slowest that is not
-            if each is not None:
-                self.reached[name] = max(self.reached[name], each)
+            if each is None:  # nothing speaks at all: as far as anybody had come
+                words = [word for speaker in SPEAKERS if speaker[0] == name for word in self.said[speaker]]
+                each = max([BEGINNING_MS, *words])  # noqa: PLW2901
+            self.reached[name] = max(self.reached[name], each)
 
 
 @settings(max_examples=700, deadline=None)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from services.host import meter as meter_module
-from services.host.born import born_header, read_born
+from services.host.edge_headers import born_header, read_born
 from services.host.meter import LATENCIES_MAX, Meter
 
 
