@@ -21,9 +21,13 @@ NOTHING = Marginal(0.0, 0.0)
 
 
 def without(load: Load, part: Load) -> Load:
-    """A load after a part of it left; what rounding leaves behind is nothing."""
+    """A load after a part of it left; what rounding leaves behind is nothing.
+
+    A stale digest may not contain the part at all: a sum that would become zero or less counts as gone too.
+    """
     left = Load(*(max(0.0, whole - piece) for whole, piece in zip(load, part, strict=True)))
-    return IDLE if left.rate_per_ms <= 1e-12 * max(1.0, load.rate_per_ms) else left
+    gone = left.rate_per_ms <= 1e-9 * load.rate_per_ms or min(left.rho, left.rate_squares) <= 0.0
+    return IDLE if gone else left
 
 
 class Pricer:
