@@ -31,7 +31,7 @@ def start_detached(settings: Settings) -> StackRecord:
         child = subprocess.Popen(
             [sys.executable, "-m", "services.cli.main", "up", "--json"],
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=subprocess.DEVNULL,  # what it would show is in its record; the log holds lines of JSON only
             stderr=output,
             env={**os.environ, **as_environment(settings)},
             start_new_session=True,  # it has no terminal that could close

@@ -6,7 +6,7 @@ import typer
 
 from services.cli.exits import ExitCode
 from services.cli.options import HomeOption
-from services.cli.screen import console, errors, show_error
+from services.cli.screen import busy, console, show_error
 from services.embedded.home import Home
 from services.embedded.remote import stop
 from services.settings import load_settings
@@ -25,7 +25,7 @@ def down(
     if wipe and not yes and not _confirmed(place):
         show_error("nothing was stopped or removed", "say yes, or give --yes")
         raise typer.Exit(ExitCode.FAILURE)
-    with errors.status("stopping"):
+    with busy("stopping"):
         stopped = stop(place)
     console.print(f"Stopped the stack in {place.path}." if stopped else f"Nothing ran in {place.path}.")
     if wipe:

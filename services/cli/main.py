@@ -36,6 +36,8 @@ COMMANDS = {
 MACHINE_FAULTS = {
     errno.EACCES: "correct the owner or the rights, or choose another --home",
     errno.EPERM: "correct the owner or the rights, or choose another --home",
+    errno.EEXIST: "it is a file; choose another --home",
+    errno.ENOTDIR: "it lies in a file; choose another --home",
     errno.EROFS: "choose another folder with --home or STIGMERGY_CACHE",
     errno.ENOSPC: "free some space, or choose another folder with --home or STIGMERGY_CACHE",
     errno.EDQUOT: "free some space, or choose another folder with --home or STIGMERGY_CACHE",

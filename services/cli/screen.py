@@ -1,6 +1,7 @@
 """What all commands print with: text and tables for people, JSON for programs, errors to the error stream."""
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import msgspec
@@ -11,6 +12,11 @@ from services.logs import hide_in_text
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+
+
+def busy(what: str) -> AbstractContextManager[object]:
+    """Says on a terminal what takes its time; elsewhere nothing, not even the empty line that Rich would leave."""
+    return errors.status(what) if errors.is_terminal else nullcontext()
 
 
 def show_error(what: str, remedy: str) -> None:

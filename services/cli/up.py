@@ -15,7 +15,7 @@ import typer
 from services.cli.detach import start_detached
 from services.cli.download import download_bar
 from services.cli.options import AsJson, HomeOption
-from services.cli.screen import errors
+from services.cli.screen import busy, errors
 from services.cli.stack_screen import print_stack, show_differences, show_stack
 from services.demo.furnish import furnish_demo
 from services.embedded.furniture import compare_topics, make_topics
@@ -53,7 +53,7 @@ def up(
     configure_logs(settings.log_level, settings.log_format)
     _fetch(settings)
     if detach:
-        with errors.status("starting"):
+        with busy("starting"):
             record = start_detached(settings)
             differences = compare_topics(record.bootstrap)
         show_differences(differences)

@@ -120,7 +120,10 @@ def test_up_detached_returns_when_all_is_ready(user: User) -> None:
     assert 0 == result.returncode, result.stderr
     for expected in ("broker-1", "redis", DEMO_SOURCE.name, "stigmergy status", "stigmergy down", str(user.home)):
         assert expected in result.stdout
+    assert "" == result.stderr
     assert user.sees()["ready"]
+    log = (user.home / "logs" / "supervisor.log").read_text().splitlines()
+    assert "redis started" in [json.loads(line)["event"] for line in log]
 
 
 def test_a_record_sent_to_the_demo_source_is_read_back(user: User) -> None:

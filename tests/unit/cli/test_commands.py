@@ -92,8 +92,10 @@ def test_a_wrong_setting_ends_with_2_and_no_traceback(
     [
         (PermissionError(errno.EACCES, "Permission denied", "/home/other"), ["/home/other: Permission", "correct the"]),
         (OSError(errno.ENOSPC, "No space left on device", "/data/x"), ["/data/x: No space left", "free some space"]),
+        (FileExistsError(errno.EEXIST, "File exists", "/a/file"), ["/a/file: File exists", "another --home"]),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/a/file/x"), ["/a/file/x: Not a", "another --home"]),
     ],
-    ids=["rights", "disk full"],
+    ids=["rights", "disk full", "home is a file", "home lies in a file"],
 )
 def test_a_fault_of_the_machine_is_told_with_its_remedy(
     fault: OSError, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,33 @@
+"""Without a terminal the error stream is a log: one JSON object a line, and nothing else."""
+
+import json
+
+import pytest
+
+from services.cli.download import download_bar
+from services.cli.screen import busy
+from services.logs import configure_logs
+
+
+def test_waiting_says_nothing_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rich would leave an empty line, which is no JSON."""
+    with busy("stopping"):
+        pass
+    assert ("", "") == capsys.readouterr()
+
+
+def test_a_warm_cache_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor does a download that never began."""
+    with download_bar():
+        pass
+    assert ("", "") == capsys.readouterr()
+
+
+def test_without_a_terminal_a_download_is_one_line_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    """However many jars it has."""
+    configure_logs()
+    with download_bar() as on_progress:
+        on_progress(10, 30)
+        on_progress(30, 30)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ("fetching Kafka", 30) == (json.loads(line)["event"], json.loads(line)["bytes"])
