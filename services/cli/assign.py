@@ -27,6 +27,9 @@ def assign(
     *,
     segment: Annotated[str, typer.Option(help="The segment: its id, the end of it, or one of its operators.")],
     host: Annotated[str, typer.Option(help="The host that is to run it.")],
+    standby: Annotated[
+        list[str] | None, typer.Option(help="A host that follows its state, to take over quickly; may be repeated.")
+    ] = None,
     partition: Annotated[int | None, typer.Option(min=0, help="One partition. [default: all of them]")] = None,
     wait: Annotated[bool, typer.Option(help="Wait until it runs there.")] = True,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 60.0,
@@ -38,10 +41,12 @@ def assign(
     address = bootstrap_of(bootstrap, home)
     view = read_registry(address)
     slots = find_slots(view, flow, segment, partition)
-    if host not in view.hosts:
-        known = ", ".join(sorted(view.hosts)) or "none"
-        raise RegistryError(f"host {host!r} has never registered", f"start it, or take one of: {known}")
-    placements = {slot: assigned(view, slot, host, now_ms=time.time_ns() // 1_000_000) for slot in slots}
+    for name in (host, *(standby or ())):
+        if name not in view.hosts:
+            known = ", ".join(sorted(view.hosts)) or "none"
+            raise RegistryError(f"host {name!r} has never registered", f"start it, or take one of: {known}")
+    now_ms = time.time_ns() // 1_000_000
+    placements = {slot: assigned(view, slot, host, now_ms=now_ms, standbys=standby) for slot in slots}
     write(address, [(catalogue.PLACEMENTS, placement) for placement in placements.values()])
     trouble = None
     if wait:

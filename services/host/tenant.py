@@ -83,7 +83,7 @@ class Tenant:
                 reason = str(error) if isinstance(error, CannotRunError) else f"{type(error).__name__}: {error}"
                 log.warning("segment can't run", segment=self.segment_id, reason=reason, retry_s=pause_s)
                 self._park(wanted, reason, "recovering" if self._is_early(error) else "parked")
-            if is_settled and not wanted.placements and not self._changed.is_set():
+            if is_settled and wanted.is_nothing and not self._changed.is_set():
                 return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(None if is_settled else pause_s):
@@ -94,12 +94,14 @@ class Tenant:
     async def _settle(self, wanted: Wanted) -> None:
         """First give up what is not ours any more, then take what is new."""
         await self._release(wanted)
-        if not wanted.placements:
+        if wanted.is_nothing:
             await self._end()
             return
         if wanted.text is None:
-            flow, revision = max((each.flow, each.revision) for each in wanted.placements.values())
-            raise NotKnownYetError(f"revision {revision} of flow {flow} is not known; submit it with stigmergy run")
+            flow = self.segment_id.rpartition(".")[0]
+            raise NotKnownYetError(
+                f"revision {wanted.revision} of flow {flow} is not known; submit it with stigmergy run"
+            )
         await self._prepare(wanted.text)
         assert self.segment is not None
         for partition, placement in wanted.placements.items():
@@ -107,6 +109,9 @@ class Tenant:
                 self._park_one(wanted, partition, f"the segment has {self.segment.plan.partitions} partitions")
             elif partition not in self.segment.seats:
                 await self.segment.own(partition, placement.epoch)
+        for partition in wanted.standbys:
+            if partition < self.segment.plan.partitions:
+                await self.segment.stand_by(partition)
 
     async def _release(self, wanted: Wanted) -> None:
         if self.segment is not None:
@@ -116,6 +121,11 @@ class Tenant:
                 if partition not in wanted.placements or wanted.placements[partition].epoch != seat.epoch
             ]
             await asyncio.gather(*(self.segment.release(partition) for partition in gone))
+            for partition in self.segment.standbys:
+                if partition not in wanted.standbys and partition not in wanted.placements:
+                    memory = await self.segment.stand_down(partition)
+                    if memory is not None:
+                        await memory.close()
 
     async def _prepare(self, text: str) -> None:
         """A segment that runs by this text, which is left alone if the text has not changed what it does."""

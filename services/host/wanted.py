@@ -1,7 +1,7 @@
-"""What the registry wants of this host: for each segment the flow that defines it, and its partitions that run here."""
+"""What the registry wants of this host: which partitions of which segments it is to run, and which to follow."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from services.registry.view import RegistryView
 from topics.messages import FlowRevision, Placement
@@ -9,28 +9,42 @@ from topics.messages import FlowRevision, Placement
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One segment on this host. Without placements it is to stop."""
+    """One segment on this host: `placements` to run here, `standbys` to follow while another host runs them."""
 
     flow: FlowRevision | None = None
     placements: Mapping[int, Placement] = field(default_factory=dict)
+    standbys: Mapping[int, Placement] = field(default_factory=dict)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the segment is to stop."""
+        return not self.placements and not self.standbys
 
     @property
     def text(self) -> str | None:
         """The flow's file; None while the flow is unknown or older than what was placed."""
-        if self.flow is None or self.flow.revision < max(each.revision for each in self.placements.values()):
+        if self.flow is None or self.flow.revision < self.revision:
             return None
         return self.flow.text
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that was placed here."""
+        return max(each.revision for each in (*self.placements.values(), *self.standbys.values()))
 
 
 def wanted_of(host: str, view: RegistryView) -> dict[str, Wanted]:
     """By segment, in the order of their names. A withdrawn flow runs nowhere, whatever its placements still say."""
-    by_segment: dict[str, dict[int, Placement]] = {}
+    by_segment: dict[str, Wanted] = {}
     for (segment, partition), placement in sorted(view.placements.items()):
         flow = view.flows.get(placement.flow)
         is_withdrawn = flow is not None and flow.state == "withdrawn" and flow.revision >= placement.revision
-        if placement.host == host and not is_withdrawn:
-            by_segment.setdefault(segment, {})[partition] = placement
-    return {
-        segment: Wanted(view.flows.get(next(iter(placements.values())).flow), placements)
-        for segment, placements in by_segment.items()
-    }
+        if is_withdrawn or (placement.host != host and host not in placement.standbys):
+            continue
+        before = by_segment.get(segment, Wanted(flow))
+        chosen = {partition: placement}
+        if placement.host == host:
+            by_segment[segment] = replace(before, placements={**before.placements, **chosen})
+        elif placement.host is not None:
+            by_segment[segment] = replace(before, standbys={**before.standbys, **chosen})
+    return by_segment

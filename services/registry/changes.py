@@ -1,6 +1,6 @@
 """What must be written to the registry for a flow to run, move or end. Pure: a view goes in, messages come out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -68,10 +68,14 @@ def withdrawn(view: RegistryView, name: str, *, now_ms: int) -> list[Entry]:
     return [(catalogue.FLOWS, ended), *_cleared(view, name, except_for={}, now_ms=now_ms)]
 
 
-def assigned(view: RegistryView, slot: Slot, host: str, *, now_ms: int) -> Placement:
-    """One slot on another host, with the next epoch."""
+def assigned(
+    view: RegistryView, slot: Slot, host: str, *, now_ms: int, standbys: Sequence[str] | None = None
+) -> Placement:
+    """One slot on another host, with the next epoch. The standbys stay as they are unless others are given."""
     before = view.placements[slot]
-    return msgspec.structs.replace(before, host=host, epoch=before.epoch + 1, placed_ms=now_ms)
+    others = before.standbys if standbys is None else standbys
+    followers = tuple(name for name in dict.fromkeys(others) if name != host)
+    return msgspec.structs.replace(before, host=host, epoch=before.epoch + 1, placed_ms=now_ms, standbys=followers)
 
 
 def flow_of(view: RegistryView, name: str) -> FlowRevision:

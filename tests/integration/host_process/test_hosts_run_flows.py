@@ -108,10 +108,11 @@ def wanted_results(records: Sequence[dict]) -> int:
     return sum(record["size"] > 0 for record in records)
 
 
-def move(flow: Any, slots: Iterable[Slot], host: str) -> dict[Slot, Placement]:
+def move(flow: Any, slots: Iterable[Slot], host: str, *, standbys: Sequence[str] = ()) -> dict[Slot, Placement]:
     """Gives slots to a host by the registry, as `stigmergy assign` does, and waits until they run there."""
     view = read_registry(flow.bootstrap)
-    moved = {slot: assigned(view, slot, host, now_ms=time.time_ns() // 1_000_000) for slot in slots}
+    now_ms = time.time_ns() // 1_000_000
+    moved = {slot: assigned(view, slot, host, now_ms=now_ms, standbys=standbys) for slot in slots}
     flow.write(*((catalogue.PLACEMENTS, placement) for placement in moved.values()))
     flow.until_running(moved)
     return moved
@@ -186,13 +187,14 @@ def test_a_killed_host_goes_on_where_it_had_committed(hosts: Any, stage: Callabl
 
 
 def test_partitions_move_while_records_flow(pair: Any, stage: Callable) -> None:
-    """A move by the registry loses and doubles nothing, and the former owner stops by itself."""
+    """A move by the registry loses and doubles nothing, to a standby or not; the former owner stops by itself."""
     flow = stage(COUNTS)
     submission = flow.submit(pair, "a")
     records = clicks(5_000, seed=3)
     with flow.feeding(records):
         flow.until(lambda: len(flow.results()) > 200, "work is under way")
-        move(flow, submission.placements, pair.name("b"))
+        move(flow, submission.placements, pair.name("a"), standbys=[pair.name("b")])
+        move(flow, submission.placements, pair.name("b"), standbys=[pair.name("a")])
         back = move(flow, [slot for slot in submission.placements if slot[1] % 2 == 0], pair.name("a"))
     expect_counts(records, flow.until_results(wanted_results(records)))
     owners = {slot: status.host for slot, status in flow.statuses().items()}

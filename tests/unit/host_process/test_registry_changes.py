@@ -84,6 +84,14 @@ def test_an_assignment_has_the_next_epoch(placement: Callable, tell: Callable) -
     assert ("b", 8, 3) == (moved.host, moved.epoch, moved.placed_ms)
 
 
+def test_a_standby_that_takes_over_is_none_any_more(placement: Callable, tell: Callable) -> None:
+    """A host need not follow itself; the other standbys go on following."""
+    view = RegistryView()
+    tell(view, placement(standbys=("b", "c")))
+    assert ("c",) == assigned(view, ("shop.1", 0), "b", now_ms=3).standbys
+    assert ("d",) == assigned(view, ("shop.1", 0), "b", now_ms=3, standbys=["d", "b", "d"]).standbys
+
+
 def test_an_unknown_flow_is_answered_with_the_known_ones(flow: Callable, tell: Callable) -> None:
     """The next thing to type stands in the error."""
     view = RegistryView()

@@ -23,6 +23,21 @@ def test_a_host_wants_its_own_slots_and_no_others(flow: Callable, placement: Cal
     assert {} == wanted_of("c", view)
 
 
+def test_a_standby_follows_what_another_host_runs(flow: Callable, placement: Callable, tell: Callable) -> None:
+    """It is told by the same message; nobody follows what nobody runs, or what it runs itself."""
+    view = RegistryView()
+    for message in (
+        flow(),
+        placement(partition=0, host="b", standbys=("a",)),
+        placement(partition=1, host="a", standbys=("a",)),
+        placement(partition=2, host=None, standbys=("a",)),
+    ):
+        tell(view, message)
+    wanted = wanted_of("a", view)["shop.1"]
+    assert ([1], [0], False) == (list(wanted.placements), list(wanted.standbys), wanted.is_nothing)
+    assert flow().text == wanted.text
+
+
 def test_a_withdrawn_flow_is_wanted_nowhere(flow: Callable, placement: Callable, tell: Callable) -> None:
     """The flow's end counts from the moment that it is told, whatever its placements still say."""
     view = RegistryView()
