@@ -53,7 +53,7 @@ class ClosedWindows(Operator):
     def _add(self, batch: Batch) -> None:
         fold, data = self._fold, self._states.data
         groups = self._groups_of(batch.values)
-        starts = self._windows.pane_starts(batch.times)
+        starts = self._windows.pane_starts(batch.times, batch.span_ms)
         if isinstance(starts, int):
             touched, partials = fold.collect(groups, batch.values, batch.times)
             pane = self._pane(starts)

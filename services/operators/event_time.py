@@ -10,13 +10,14 @@ how the partition was cut into batches, and operators after it never see a recor
 largest time so far minus `lateness`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-from services.operators.batch import BEGINNING_MS, Batch, Value
+from services.operators.batch import BEGINNING_MS, Batch, Span, Value
 from services.operators.keys import field_reader
 from services.operators.table import Table
 from topics.flow.specs import Source, TimeUnit
@@ -48,17 +49,19 @@ class TimeReader:
         self._field = field
         self._one = _one_reader(unit)
 
-    def times(self, values: list[Value]) -> tuple[list[int], set[int]]:
-        """The times that are usable, and the positions of the values that have none.
+    def times(self, values: list[Value]) -> tuple[list[int], set[int], Span | None]:
+        """The times that are usable, the positions of the values that have none, and the span of the times.
 
-        All at C speed when every time is an integer of milliseconds, else one by one.
+        All at C speed when every time is an integer of milliseconds, else one by one, without the span.
         """
         column = self._read(values)
-        is_plain = self._unit == "ms" and {int}.issuperset(map(type, column))
-        if is_plain and column and min(column) >= EARLIEST_MS and max(column) <= LATEST_MS:
-            return column, set()
+        if self._unit == "ms" and column and {int}.issuperset(map(type, column)):
+            span = min(column), max(column)
+            if span[0] >= EARLIEST_MS and span[1] <= LATEST_MS:
+                return column, set(), span
         times = [self._one(each) for each in column]
-        return [time for time in times if time is not None], {i for i, time in enumerate(times) if time is None}
+        timeless = {i for i, time in enumerate(times) if time is None}
+        return [time for time in times if time is not None], timeless, None
 
     def error(self, value: Value) -> str:
         """Why this value has no usable time."""
@@ -80,21 +83,27 @@ class EventClock:
         self._lateness_ms = source.lateness_ms
         self.table = Table()
 
-    def admit(
-        self, values: list[Value], keys: list[bytes | None], times: list[int], offsets: Sequence[int]
-    ) -> tuple[Batch, Batch]:
+    def admit(self, read: Batch) -> tuple[Batch, Batch]:
         """The records in time, with the partition's new watermark, and the late ones, in partition order."""
         before_ms = self.table.data.get(self._LARGEST, BEGINNING_MS)
-        largest_ms = max(times, default=before_ms)
-        if largest_ms > before_ms:
-            self.table.put(self._LARGEST, largest_ms)
-        else:
-            largest_ms = before_ms
-        batch = Batch(values, keys, times, offsets, max(BEGINNING_MS, largest_ms - self._lateness_ms))
-        if not times or min(times) >= batch.watermark_ms:
+        if not read.times:
+            return read.with_watermark(self._behind(before_ms)), Batch.empty(self._behind(before_ms))
+        first_ms, last_ms = read.span_ms
+        if last_ms > before_ms:
+            self.table.put(self._LARGEST, last_ms)
+        batch = replace(
+            read,
+            watermark_ms=self._behind(max(before_ms, last_ms)),
+            # None of those in time is older than what came before this batch allows.
+            known_span_ms=(max(first_ms, self._behind(before_ms)), last_ms),
+        )
+        if first_ms >= batch.watermark_ms:
             return batch, Batch.empty(batch.watermark_ms)
-        late = self._late_positions(times, before_ms)
-        return batch.without(late), batch.take(late)
+        late = self._late_positions(batch.times, before_ms)
+        return batch.without(late), read.take(late)
+
+    def _behind(self, largest_ms: int) -> int:
+        return max(BEGINNING_MS, largest_ms - self._lateness_ms)
 
     def _late_positions(self, times: list[int], before_ms: int) -> list[int]:
         column = np.array([before_ms, *times], dtype=np.int64)

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.operators.batch import Batch, Value
+from services.operators.batch import BEGINNING_MS, Batch, Value
 from services.operators.decode import Decoder
 from services.operators.event_time import EventClock, TimeReader
 from services.operators.failure import Failure, without
@@ -53,17 +53,18 @@ class SourceIntake:
         if errors:
             keys, timestamps_ms = without(keys, set(errors)), without(timestamps_ms, set(errors))
             offsets = without(offsets, set(errors))
+        span_ms = None
         if self._reader is None:
             times = list(timestamps_ms)
         else:
-            times, timeless = self._reader.times(values)
+            times, timeless, span_ms = self._reader.times(values)
             if timeless:
                 failures += [
                     Failure(self._source.name, offsets[i], self._reader.error(values[i]), whole(offsets[i]))
                     for i in sorted(timeless)
                 ]
                 values, keys, offsets = without(values, timeless), without(keys, timeless), without(offsets, timeless)
-        batch, late = self._clock.admit(values, keys, times, offsets)
+        batch, late = self._clock.admit(Batch(values, keys, times, offsets, BEGINNING_MS, span_ms))
         if late.values:
             late = late.with_values([whole(offset) for offset in late.offsets])
         return Arrivals(batch, late, failures)

@@ -131,7 +131,7 @@ class InputWatermarks:
 
 def part_late(batch: Batch, watermark_ms: int) -> tuple[Batch, Batch]:
     """The records that a watermark allows, and those behind it."""
-    if not batch.times or min(batch.times) >= watermark_ms:
+    if not batch.times or batch.span_ms[0] >= watermark_ms:
         return batch, Batch.empty(batch.watermark_ms)
     in_time = [time >= watermark_ms for time in batch.times]
     return batch.select(in_time), batch.select([not each for each in in_time])

@@ -37,10 +37,13 @@ class Windows:
         """How long a pane is."""
         return gcd(self.hop_ms, self.size_ms)
 
-    def pane_starts(self, times: Sequence[int]) -> int | list[int]:
-        """The start of each time's pane; only one number where it is the same for all (most batches are that short)."""
+    def pane_starts(self, times: Sequence[int], span: tuple[int, int]) -> int | list[int]:
+        """The start of each time's pane; only one number where it is the same for all (most batches are that short).
+
+        `span`: two times with all others between them.
+        """
         pane_ms = self.pane_ms
-        first, last = min(times), max(times)
+        first, last = span
         first -= first % pane_ms
         if last - last % pane_ms == first:
             return first

@@ -63,6 +63,8 @@ def test_each_record_is_in_time_late_or_failed_by_what_came_before_it(drawn, cut
         raws = [raw_of(drawn[offset]) for offset in offsets]
         arrivals = intake.read(raws, [None] * len(raws), [0] * len(raws), offsets)
         assert all(time >= watermark_ms for time in arrivals.batch.times)
+        first_ms, last_ms = arrivals.batch.span_ms if arrivals.batch.times else (0, 0)
+        assert all(first_ms <= time <= last_ms for time in arrivals.batch.times)
         assert [{"t": time} for time in arrivals.batch.times] == arrivals.batch.values
         assert [{"t": time, "other": [1]} for time in arrivals.late.times] == arrivals.late.values
         watermark_ms = arrivals.batch.watermark_ms

@@ -29,12 +29,12 @@ def test_a_time_is_in_every_window_that_starts_at_most_size_before_it() -> None:
 @pytest.mark.parametrize(("time", "start"), [(0, 0), (9, 0), (10, 10), (-1, -10)])
 def test_times_of_one_pane_give_its_start_once(time: int, start: int) -> None:
     """The short way of most batches: one number instead of a column."""
-    assert start == Windows(size_ms=10, hop_ms=10).pane_starts([time, start])
+    assert start == Windows(size_ms=10, hop_ms=10).pane_starts([time, start], (start, time))
 
 
 def test_times_of_several_panes_give_a_start_each() -> None:
     """A batch may span any number of panes, in any order."""
-    assert [10, 0, 20] == Windows(size_ms=10, hop_ms=10).pane_starts([12, 3, 20])
+    assert [10, 0, 20] == Windows(size_ms=10, hop_ms=10).pane_starts([12, 3, 20], (3, 20))
 
 
 def test_a_watermark_closes_the_windows_that_end_at_it_or_before() -> None:
