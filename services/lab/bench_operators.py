@@ -2,9 +2,11 @@
 
 The job is `filter -> project -> tumbling count by key`, JSON in and out, in process. On one side the operators as a
 host runs them, batch by batch, with decoding, event time and lateness before and encoding after; on the other a
-plain loop over records with msgspec, written for this job alone. Both must give the same results. They run in turn,
-several times; a ratio is made of two runs next to each other, so that a slow minute of the machine hits both.
-Seconds are those of the processor, which are the wall clock's on a machine with nothing else to do.
+plain loop over records with msgspec, written for this job alone: once on dictionaries, as operators work (the baseline
+of every ratio), and once on a struct with just the four fields that matter, the best that we know how to write. All
+must give the same results. They run in turn, several times; a ratio is made of runs next to each other, so that a slow
+minute of the machine hits all. Seconds are those of the processor, which are the wall clock's on a machine with nothing
+else to do.
 """
 
 import random
@@ -28,6 +30,7 @@ from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
 
 HAND_WRITTEN = "hand-written loop"
+HAND_WRITTEN_STRUCT = "hand-written loop, struct"
 
 SIZE_MS = 60_000
 LATENESS_MS = 2_000
@@ -50,7 +53,7 @@ FLOW_WITHOUT_RENAMING = FLOW.replace("host: src", "src: src").replace("by: [host
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """How much is measured. A second of event time has 1,000 records; of 1,000 sources the busiest tenth sends half."""
+    """How much is measured. A second of event time has 1,000 records, from 1,000 sources that all send alike."""
 
     records: int = 1_000_000
     repetitions: int = 5
@@ -70,7 +73,7 @@ def packets(count: int, seed: int) -> list[bytes]:
     raws = []
     for i in range(count):
         behind_ms = rng.randrange(500) if rng.random() < 0.9999 else 3 * LATENESS_MS
-        number = int(1_000 * rng.random() ** 3)
+        number = rng.randrange(1_000)
         raws.append(
             encode(
                 {
@@ -88,18 +91,27 @@ def packets(count: int, seed: int) -> list[bytes]:
     return raws
 
 
+class Counts:
+    """The counts of open windows, and the encoded rows of closed ones: what both hand-written loops end in."""
+
+    def __init__(self) -> None:
+        self.windows: dict[int, dict[str, int]] = {}
+        self.rows: list[bytes] = []
+        self._encode = msgspec.json.Encoder().encode
+
+    def close(self, watermark_ms: int) -> None:
+        """Turn the windows that end at the watermark or before it into rows."""
+        for start in sorted(start for start in self.windows if start + SIZE_MS <= watermark_ms):
+            for host, n in sorted(self.windows.pop(start).items()):
+                row = {"host": host, "n": n, "window_start": start, "window_end": start + SIZE_MS}
+                self.rows.append(self._encode(row))
+
+
 def hand_written(raws: Sequence[bytes]) -> list[bytes]:
     """What someone writes who needs this one job and knows Python well."""
     decode = msgspec.json.Decoder().decode
-    encode = msgspec.json.Encoder().encode
-    windows: dict[int, dict[str, int]] = {}
-    outputs: list[bytes] = []
-
-    def close(watermark_ms: int) -> None:
-        for start in sorted(start for start in windows if start + SIZE_MS <= watermark_ms):
-            for host, n in sorted(windows.pop(start).items()):
-                outputs.append(encode({"host": host, "n": n, "window_start": start, "window_end": start + SIZE_MS}))
-
+    counted = Counts()
+    windows = counted.windows
     largest_ms = 0
     next_end_ms = 0
     for raw in raws:
@@ -109,7 +121,7 @@ def hand_written(raws: Sequence[bytes]) -> list[bytes]:
             largest_ms = ts
             watermark_ms = ts - LATENESS_MS
             if watermark_ms >= next_end_ms:
-                close(watermark_ms)
+                counted.close(watermark_ms)
                 next_end_ms = watermark_ms - watermark_ms % SIZE_MS + SIZE_MS
         elif ts < largest_ms - LATENESS_MS:
             continue
@@ -121,8 +133,47 @@ def hand_written(raws: Sequence[bytes]) -> list[bytes]:
                 counts = windows[start] = {}
             host = slim["host"]
             counts[host] = counts.get(host, 0) + 1
-    close(END_MS)
-    return outputs
+    counted.close(END_MS)
+    return counted.rows
+
+
+class Packet(msgspec.Struct):
+    """The fields that the job reads; msgspec skips the others."""
+
+    ts: int
+    src: str
+    proto: str
+    bytes: int
+
+
+def hand_written_struct(raws: Sequence[bytes]) -> list[bytes]:
+    """The same for someone who also knows the types of the fields before."""
+    decode = msgspec.json.Decoder(Packet).decode
+    counted = Counts()
+    windows = counted.windows
+    largest_ms = 0
+    next_end_ms = 0
+    for raw in raws:
+        record = decode(raw)
+        ts = record.ts
+        if ts > largest_ms:
+            largest_ms = ts
+            watermark_ms = ts - LATENESS_MS
+            if watermark_ms >= next_end_ms:
+                counted.close(watermark_ms)
+                next_end_ms = watermark_ms - watermark_ms % SIZE_MS + SIZE_MS
+        elif ts < largest_ms - LATENESS_MS:
+            continue
+        if record.proto == "tcp" and record.bytes > 0:
+            slim = {"host": record.src, "bytes": record.bytes}
+            start = ts - ts % SIZE_MS
+            counts = windows.get(start)
+            if counts is None:
+                counts = windows[start] = {}
+            host = slim["host"]
+            counts[host] = counts.get(host, 0) + 1
+    counted.close(END_MS)
+    return counted.rows
 
 
 class Operators:
@@ -184,6 +235,7 @@ def measure(params: Params, *, progress: Callable[[str], None]) -> list[Row]:
     operators = Operators(FLOW)
     sides: dict[str, Callable[[Sequence[bytes]], list[bytes]]] = {
         HAND_WRITTEN: hand_written,
+        HAND_WRITTEN_STRUCT: hand_written_struct,
         "operators": operators.run,
         "operators, no renaming": Operators(FLOW_WITHOUT_RENAMING).run,
     }
