@@ -39,6 +39,13 @@ class Way(NamedTuple):
     def score_ms(self) -> float:
         return self.cost_ms + self.steer_ms
 
+    def uses(self, host: str) -> bool:
+        """Whether one of the placed tasks is at that host."""
+        for used, _ in self.prices:  # noqa: SIM110 - asked half a million times a run; any() costs three times as much
+            if used == host:
+                return True
+        return False
+
 
 class Candidate(NamedTuple):
     """A host that a scout may use from where it stands, with the pull of each task's anchors there."""
@@ -113,33 +120,32 @@ def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distances:
 
 
 def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, distances: Distances) -> None:
-    host = candidate.spot.host
-    pricer, flow = candidate.pricer, order.flow
+    host, flow = candidate.spot.host, order.flow
     count = len(order.tasks)
+    limits = [_limit_ms(row.get(host)) for row in best]  # what a rival way that ends at this host costs
     for placed in range(count - 1, -1, -1):  # downwards: a way extended here is not extended here again
         share = order.shares[placed]
         masks = order.masks[placed]
+        most_ms = max(limits[placed + 1 :])
         for way in list(best[placed].values()):
-            if any(used == host for used, _ in way.prices):
-                continue
             travel_ms = share * reach_ms(way.at, candidate.spot, distances)
             cost_ms = way.cost_ms + flow.weight * travel_ms
+            if cost_ms + way.steer_ms >= most_ms or way.uses(host):
+                continue
             steer_ms = way.steer_ms
             exact_ms = 0.0
             for last in range(placed, count):
                 exact_ms += candidate.pulls[last][0]
                 steer_ms += candidate.pulls[last][1]
-                rival = best[last + 1].get(host)
-                limit_ms = rival.cost_ms + rival.steer_ms - 1e-12 if rival is not None else math.inf
-                if cost_ms + exact_ms + steer_ms >= limit_ms:
+                if cost_ms + exact_ms + steer_ms >= limits[last + 1]:
                     continue  # dearer than the rival even if the tasks cost nothing
-                adds = pricer.adds(masks[last])
+                adds = candidate.pricer.adds(masks[last])
                 own_ms = way.own_ms + travel_ms + adds.own_ms + exact_ms / flow.weight
                 if math.isinf(adds.cost_ms) or own_ms >= flow.latency_bound_ms:
                     break
                 total_ms = cost_ms + exact_ms + adds.cost_ms
-                if total_ms + steer_ms < limit_ms:
-                    best[last + 1][host] = Way(
+                if total_ms + steer_ms < limits[last + 1]:
+                    longer = Way(
                         total_ms,
                         own_ms,
                         steer_ms,
@@ -147,6 +153,12 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
                         (*way.prices, (host, adds.cost_ms)),
                         candidate.spot,
                     )
+                    best[last + 1][host] = longer
+                    limits[last + 1] = _limit_ms(longer)
+
+
+def _limit_ms(rival: Way | None) -> float:
+    return rival.cost_ms + rival.steer_ms - 1e-12 if rival is not None else math.inf
 
 
 def finish(ways: Ways, order: Order, trail: Trail, distances: Distances) -> Way | None:
