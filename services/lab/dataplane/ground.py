@@ -44,7 +44,7 @@ class Ground:
     say: Say
     warn: Say
     client: AdminClient = field(init=False)
-    _backlogs: dict[tuple[int, int], Backlog] = field(init=False, default_factory=dict)
+    _backlogs: dict[tuple[int, int, int], Backlog] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.client = admin.connect(self.bootstrap)
@@ -83,19 +83,21 @@ class Ground:
             self.client.list_topics(topic, timeout=TIMEOUT_S)
             return 0
 
-    def backlog(self, records: int, seed: int) -> Backlog:
-        """Records on a topic, made when they are first asked for."""
-        if (records, seed) not in self._backlogs:
-            self._backlogs[records, seed] = self._new_backlog(records, seed)
-        return self._backlogs[records, seed]
+    def backlog(self, records: int, seed: int, *, rounds: int = 1) -> Backlog:
+        """Records on a topic, so many times one after the other, made when they are first asked for."""
+        asked = (records, seed, rounds)
+        if asked not in self._backlogs:
+            self._backlogs[asked] = self._new_backlog(records, seed, rounds)
+        return self._backlogs[asked]
 
-    def _new_backlog(self, records: int, seed: int) -> Backlog:
+    def _new_backlog(self, records: int, seed: int, rounds: int) -> Backlog:
         self.say(f"making {records:,} records")
         raws = packets(records, seed)
-        self.say(f"writing {records:,} records")
         topic = self.new_topic("backlog")
-        self.write(topic, raws)
-        return Backlog(topic, records, _results(raws))
+        for done in range(rounds):
+            self.say(f"writing {records:,} records, {done + 1} of {rounds}")
+            self.write(topic, raws)
+        return Backlog(topic, rounds * records, {job: rounds * count for job, count in _results(raws).items()})
 
     def write(self, topic: str, raws: Iterable[bytes]) -> None:
         """Write records, keyed by their source address."""

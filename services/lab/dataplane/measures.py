@@ -13,6 +13,7 @@ from services.lab.dataplane.environment import environment
 from services.lab.dataplane.ground import BenchError, Ground, Say
 from services.lab.dataplane.idle import idle
 from services.lab.dataplane.jobs import PARTITIONS
+from services.lab.dataplane.jvm import BACKLOG_ROUNDS, on_jvm
 from services.lab.dataplane.latency import latency
 from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
@@ -42,13 +43,17 @@ class Params:
 
 
 def _throughput(ground: Ground, params: Params) -> list[Row]:
-    contestants = always_there()
+    contestants, cache = always_there(), user_cache_path("stigmergy")
     try:
-        contestants += from_environment(environment(user_cache_path("stigmergy"), ground.say))
+        contestants += from_environment(environment(cache, ground.say))
     except BenchError as fault:
         ground.warn(f"Quix Streams and Bytewax are left out: {fault}")
     backlog = ground.backlog(params.records, params.seed)
     entries = [(contestant, backlog) for contestant in contestants]
+    if params.has_jvm:
+        slow_starters = on_jvm(ground, cache)
+        long_backlog = ground.backlog(params.records, params.seed, rounds=BACKLOG_ROUNDS)
+        entries += [(contestant, long_backlog) for contestant in slow_starters]
     speeds = compete(ground, entries, repetitions=params.repetitions)
     names = [contestant.name for contestant, _ in entries if contestant.name != OURS]
     return [*rows(speeds), *(row for name in names for row in ratios(speeds, OURS, name))]
