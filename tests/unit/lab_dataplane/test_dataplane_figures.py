@@ -1,0 +1,88 @@
+"""From what was seen to the figures that are published."""
+
+from pathlib import Path
+
+import pytest
+
+from services.lab.dataplane import recovery, small_batches, throughput
+from services.lab.dataplane.ground import BenchError
+from services.lab.dataplane.trial import Sample, Speed, speed
+
+
+def test_the_warm_up_does_not_count() -> None:
+    """A process is slow while it starts; a backlog is finite, so that would weigh more for the fast ones."""
+    slow_start = [Sample(10.0, 100, 1.0, 0.0), Sample(11.0, 200, 2.0, 0.5), Sample(13.0, 8_200, 3.0, 1.5)]
+    assert Speed(4_000, 125.0, 0.5) == speed(slow_start, warm_up_s=1.0, results_per_record=1.0)
+
+
+def test_results_are_counted_as_the_records_that_gave_them() -> None:
+    """A filter that passes four of five has read five."""
+    samples = [Sample(0.0, 0, 0.0, 0.0), Sample(2.0, 800, 1.0, 0.0)]
+    assert 500 == speed(samples, warm_up_s=0.0, results_per_record=0.8).records_per_s
+
+
+def test_a_run_that_is_over_before_it_is_warm_is_taken_whole() -> None:
+    """A short backlog gives a rough figure, not none."""
+    samples = [Sample(0.0, 0, 0.0, 0.0), Sample(0.2, 100, 0.1, 0.0)]
+    assert 500 == speed(samples, warm_up_s=5.0, results_per_record=1.0).records_per_s
+
+
+def test_results_that_come_all_at_once_are_no_measurement() -> None:
+    """One moment has no rate."""
+    with pytest.raises(BenchError, match="take more records"):
+        speed([Sample(0.0, 100, 1.0, 0.0)], warm_up_s=0.0, results_per_record=1.0)
+
+
+def test_a_ratio_is_made_of_repetitions_next_to_each_other() -> None:
+    """A slow minute of the machine hits both sides; the ratio of medians would mix minutes."""
+    speeds = {
+        ("job", "ours"): [Speed(100, 2, 0), Speed(400, 2, 0), Speed(300, 2, 0)],
+        ("job", "theirs"): [Speed(50, 4, 0), Speed(100, 4, 0), Speed(200, 4, 0)],
+    }
+    faster, dearer = throughput.ratios(speeds, "ours", "theirs")
+    assert ("job: ours over theirs", 2.0, (1.5, 4.0), "theirs") == (
+        faster.measure,
+        faster.value,
+        faster.spread,
+        faster.baseline,
+    )
+    assert 0.5 == dearer.value
+
+
+def test_a_side_that_failed_has_no_rows() -> None:
+    """It is left out, and told; the others' figures stay."""
+    assert [] == throughput.ratios({("job", "ours"): [Speed(1, 1, 1)]}, "ours", "theirs")
+
+
+def test_a_batch_costs_what_its_records_do_not_explain() -> None:
+    """10 records that take 30 microseconds each instead of 2 came in a batch of 280 microseconds."""
+    job = small_batches.FILTER_PROJECT.name
+    speeds = {
+        (job, "10 records a poll"): [Speed(1, 30.0, 0)],
+        (job, small_batches.ALL): [Speed(1, 2.0, 0)],
+    }
+    cost = small_batches.rows(speeds)[-1]
+    assert ("cost of a batch, 10 records a poll", "ms CPU") == (cost.measure, cost.unit)
+    assert pytest.approx(0.28) == cost.value
+
+
+def _log(path: Path, restored: int) -> Path:
+    path.write_text(
+        "a line that is not JSON\n"
+        '{"event": "host is ready", "timestamp": "2026-01-01T00:00:01.500000Z"}\n'
+        f'{{"event": "task runs", "restored": {restored}, "timestamp": "2026-01-01T00:00:02.000000Z"}}\n'
+        '{"event": "task runs", "restored": 0, "timestamp": "2026-01-01T00:00:03.750000Z"}\n'
+        '{"event": "task ru'
+    )
+    return path
+
+
+def test_recovery_lasts_until_the_last_task_runs(tmp_path: Path) -> None:
+    """A flow is back when all its partitions are. A line that is still being written is left for later."""
+    assert 2.25 == recovery._took_s(_log(tmp_path / "log", 1_000), keys=1_000)
+
+
+def test_a_recovery_that_read_the_whole_history_is_not_one_from_a_snapshot(tmp_path: Path) -> None:
+    """Else a snapshot that was not used would be measured as one."""
+    with pytest.raises(BenchError, match="3,000 entries"):
+        recovery._took_s(_log(tmp_path / "log", 3_000), keys=1_000)

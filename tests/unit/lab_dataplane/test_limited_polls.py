@@ -1,0 +1,55 @@
+"""The host with limited polls must read everything, in order, or the cost of a batch is that of another job."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+
+from services.host.fetch import BlockConsumer
+from services.lab.dataplane.sides.limited_host import limit_polls
+
+ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Fetches(BlockConsumer):
+    """A consumer with two fetches to give, and no broker."""
+
+    def __init__(self) -> None:
+        self.left: list[dict[TopicPartition, list[Any]]] = [{ONE: [1, 2, 3], OTHER: [7]}, {ONE: [4]}]
+
+    def __del__(self) -> None:
+        """There is nothing to close."""
+
+
+@pytest.fixture
+def consumer(monkeypatch: pytest.MonkeyPatch) -> Fetches:
+    """Polls bring two records of a partition at most."""
+
+    async def getmany(self: Fetches, *_partitions: TopicPartition, **_options: Any) -> dict[TopicPartition, list[Any]]:
+        return self.left.pop(0) if self.left else {}
+
+    monkeypatch.setattr(BlockConsumer, "getmany", getmany)
+    monkeypatch.setattr(BlockConsumer, "assign", lambda self, partitions: None)
+    limit_polls(2)
+    return Fetches()
+
+
+def test_a_fetch_comes_out_in_order_a_few_records_at_a_time(consumer: Fetches) -> None:
+    """Nothing is lost between two polls."""
+
+    async def polls() -> list[dict[TopicPartition, list[Any]]]:
+        return [await consumer.getmany(ONE, OTHER) for _ in range(4)]
+
+    assert [{ONE: [1, 2], OTHER: [7]}, {ONE: [3]}, {ONE: [4]}, {}] == asyncio.run(polls())
+
+
+def test_what_waits_for_a_former_assignment_is_dropped(consumer: Fetches) -> None:
+    """It is fetched again from where the new task stands; else it would come twice."""
+
+    async def polls() -> list[dict[TopicPartition, list[Any]]]:
+        first = await consumer.getmany(ONE)
+        consumer.assign([ONE])
+        return [first, await consumer.getmany(ONE)]
+
+    assert [{ONE: [1, 2]}, {ONE: [4]}] == asyncio.run(polls())
