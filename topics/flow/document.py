@@ -230,4 +230,6 @@ def _syntax_message(error: yaml.MarkedYAMLError) -> str:
     message = " ".join(str(part) for part in (error.problem, error.context) if part)
     if "'\\t'" in message:
         message += "; indent with spaces, not tabs"
+    if "flow mapping" in message:  # YAML's name for braces.
+        message += "; close the braces, and put text with any of , : [ ] { } in quotes"
     return message

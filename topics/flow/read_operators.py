@@ -263,7 +263,10 @@ def read_expression(value: Value, path: Path, problems: Problems) -> Expression:
 def note_faults(error: ExpressionError, path: Path, problems: Problems) -> None:
     """An expression's own problems, as problems of the flow."""
     for fault in error.problems:
-        problems.add(path, fault.message, expected=fault.expected, nearest=fault.nearest, offset=fault.column)
+        # In braces YAML takes a comma for its own and cuts `f(a, b)` in two.
+        is_cut = fault.column == len(error.text) and error.text.count("(") > error.text.count(")")
+        message = fault.message + ("; put an expression with a comma in quotes" if is_cut else "")
+        problems.add(path, message, expected=fault.expected, nearest=fault.nearest, offset=fault.column)
 
 
 def _expressions(section: Section, key: str, expected: str, *, least: int = 1) -> tuple[tuple[str, Expression], ...]:
