@@ -44,7 +44,7 @@ def parse(text: str, *, schema: Schema | None = None, want: FieldType = "any") -
 
 
 def parse_aggregation(text: str, *, schema: Schema | None = None) -> tuple[AggregateFunction, Expression | None]:
-    """The aggregate function and its argument, from a text such as `sum(bytes)` or `count()`."""
+    """The aggregate function and its argument, from a text such as `sum(bytes)`; `count()` alone has none."""
     tree = parse_tree(text)
     expected = "an aggregation such as count() or sum(field)"
     if not isinstance(tree, Call):
@@ -57,15 +57,14 @@ def parse_aggregation(text: str, *, schema: Schema | None = None) -> tuple[Aggre
         nearest = nearest_word(tree.name, AGGREGATE_FUNCTIONS)
         message = f"{tree.name}() is no aggregation{did_you_mean(nearest)} (known are {', '.join(AGGREGATE_FUNCTIONS)})"
         raise ExpressionError(text, [Problem(message, tree.column, expected, tree.name, nearest)])
-    wanted = 0 if function == "count" else 1
-    if len(tree.arguments) != wanted:
-        usage = "count()" if function == "count" else f"{function}(expression)"
+    if function == "count" and not tree.arguments:
+        return function, None
+    if len(tree.arguments) != 1:
+        usage = "count() or count(expression)" if function == "count" else f"{function}(expression)"
         count = f"{len(tree.arguments)} arguments"
         raise ExpressionError(
             text, [Problem(f"{function}() does not take {count}: {usage}", tree.column, usage, count)]
         )
-    if function == "count":
-        return function, None
     accepted = NUMBER if function in ("sum", "mean", "stddev") else ANY
     return function, _checked(text, tree.arguments[0], schema, accepted, place=f"{function}()")
 

@@ -9,9 +9,8 @@ batches. Times and sizes are integers of milliseconds. What each operator comput
 from dataclasses import dataclass, field
 from typing import Literal
 
-from topics.expressions import Expression
+from topics.expressions import AggregateFunction, Expression, FieldType
 
-FieldType = Literal["int", "float", "string", "bool", "time", "list", "object", "any"]
 Codec = Literal["json", "msgpack"]
 TimeUnit = Literal["ns", "us", "ms", "s", "iso"]
 WindowEmit = Literal["close", "change"]
@@ -129,9 +128,6 @@ class Dedupe:
     input: str
     by: tuple[str, ...]
     within_ms: int
-
-
-AggregateFunction = Literal["count", "sum", "mean", "min", "max", "first", "last", "stddev", "distinct"]
 
 
 @dataclass(frozen=True, slots=True)

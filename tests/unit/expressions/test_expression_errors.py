@@ -194,6 +194,7 @@ def test_aggregations_have_a_function_and_an_argument() -> None:
         argument.type,
     )
     assert ("count", None) == parse_aggregation("count()")
+    assert ("count", parse("proto")) == parse_aggregation("count(proto)", schema=SCHEMA)
     assert "min" == parse_aggregation("min(proto)", schema=SCHEMA)[0]
 
 
@@ -202,7 +203,8 @@ BAD_AGGREGATIONS = [
     ("summ(bytes)", 0, r"summ\(\) is no aggregation; did you mean sum\?"),
     ("lower(proto)", 0, r"lower\(\) is no aggregation"),
     ("sum()", 0, r"sum\(\) does not take 0 arguments: sum\(expression\)"),
-    ("count(bytes)", 0, r"count\(\) does not take 1 arguments: count\(\)"),
+    ("count(bytes, proto)", 0, r"count\(\) does not take 2 arguments: count\(\) or count\(expression\)"),
+    ("count(byts)", 6, "there is no field byts; did you mean bytes"),
     ("sum(bytes) + 1", 11, "expected an aggregation"),
     ("sum(proto)", 4, r"sum\(\) needs number, found string"),
     ("sum(max(byts))", 4, r"max\(\) does not take 1 arguments"),
