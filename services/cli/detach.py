@@ -54,7 +54,7 @@ def _wait_ready(home: Home, child: subprocess.Popen[bytes]) -> StackRecord:
                 return record
             if ended and record.error is not None:
                 what, _, remedy = record.error.rpartition("\n")
-                raise StartError(what, remedy)
+                raise StartError(what, remedy) if what else StartError(remedy, f"see the logs in {home.logs}")
         if ended:
             shown = "\n".join(f"  {line}" for line in last_lines(home.logs / "supervisor.log"))
             raise StartError(f"the stack did not start:\n{shown}", f"the whole log: {home.logs / 'supervisor.log'}")

@@ -1,5 +1,7 @@
 """How a stack looks on the screen: what runs, where, and what to try next."""
 
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,14 +17,15 @@ from services.logs import hide_in_text, hide_in_values
 from topics.admin import Difference
 
 
-def show_stack(record: StackRecord, home: Path, *, how_to_stop: str) -> None:
+def show_stack(record: StackRecord, home: Path, *, detached: bool) -> None:
     """The screen at the end of `up`."""
+    program = _program()
     console.print(Panel(process_table(record.processes), title="Stigmergy is up", title_align="left", expand=False))
     tips = Table(box=None, show_header=False, pad_edge=False)
-    tips.add_row("see it", Text("stigmergy status, stigmergy flows, stigmergy top", "cyan"))
+    tips.add_row("see it", Text(", ".join(f"{program} {command}" for command in ("status", "flows", "top")), "cyan"))
     tips.add_row("send records", f"to topic {DEMO_SOURCE.name} at {record.bootstrap}, with any Kafka client")
-    tips.add_row("try a flow", Text("stigmergy flow run FILE --input records.jsonl", "cyan"))
-    tips.add_row("stop it", Text(how_to_stop, "cyan"))
+    tips.add_row("try a flow", Text(f"{program} flow run FILE --input records.jsonl", "cyan"))
+    tips.add_row("stop it", Text(f"{program} down" if detached else "Ctrl-C", "cyan"))
     tips.add_row("data and logs", Text(str(home)))
     console.print(tips, soft_wrap=True)
 
@@ -50,6 +53,11 @@ def show_differences(differences: Sequence[Difference]) -> None:
     for difference in differences:
         told = f"topic {difference.what}; stigmergy doctor says how to mend it"
         errors.print(Text.assemble(("warning: ", "bold yellow"), told), soft_wrap=True)
+
+
+def _program() -> str:
+    """How a person calls us: by our name where the shell finds it, else by the path that was used this time."""
+    return "stigmergy" if shutil.which("stigmergy") else sys.argv[0]
 
 
 def _state(process: ProcessRecord) -> Text:

@@ -57,7 +57,7 @@ def up(
             record = start_detached(settings)
             differences = compare_topics(record.bootstrap)
         show_differences(differences)
-        _announce(record, settings.home, as_json=as_json, how_to_stop="stigmergy down")
+        _announce(record, settings.home, as_json=as_json, detached=True)
     else:
         _in_foreground(settings, as_json=as_json)
 
@@ -86,7 +86,7 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
                 record = read_record(stack.home.record)
                 assert record is not None
                 show_differences(differences)
-                _announce(record, settings.home, as_json=as_json, how_to_stop="Ctrl-C")
+                _announce(record, settings.home, as_json=as_json, detached=False)
                 stack.wait()
         except KeyboardInterrupt:
             log.info("stopped")
@@ -121,11 +121,11 @@ class _Progress:
             self._status = None
 
 
-def _announce(record: StackRecord, home: Path, *, as_json: bool, how_to_stop: str) -> None:
+def _announce(record: StackRecord, home: Path, *, as_json: bool, detached: bool) -> None:
     if as_json:
         print_stack(record)
     else:
-        show_stack(record, home, how_to_stop=how_to_stop)
+        show_stack(record, home, detached=detached)
 
 
 def stack_params(settings: Settings) -> StackParams:

@@ -30,6 +30,11 @@ class Process:
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 10.0
 
+    @property
+    def logs(self) -> tuple[Path, ...]:
+        """All files that tell what it did."""
+        return (self.log, *self.more_logs)
+
 
 def stop_layers(processes: Sequence[Process]) -> list[list[str]]:
     """The names in the order of stopping: each layer at once, and nothing before what depends on it."""

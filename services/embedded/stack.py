@@ -35,6 +35,8 @@ KAFKA_JARS = Path(__file__).with_name("kafka.jars")
 LEFTOVER_TIMEOUT_S = 10.0
 """The kernel kills the children of a killed supervisor; this is how long they may take to be gone."""
 
+INTERRUPTED = "it was interrupted"
+
 Furnish = Callable[["EmbeddedStack"], None]
 """Called when brokers and Redis are ready: makes topics, and runs further processes with `EmbeddedStack.run`."""
 
@@ -110,7 +112,7 @@ class EmbeddedStack:
         except BaseException as fault:
             self._ready = False
             self._supervisor.stop()
-            self._write_record(error=str(fault) or type(fault).__name__)
+            self._write_record(error=INTERRUPTED if isinstance(fault, KeyboardInterrupt) else str(fault))
             self._undo.close()
             raise
 

@@ -60,8 +60,8 @@ class Supervisor:
         with self._settled:
             self._settled.wait_for(lambda: self._failed() or self._all_ready() or self._ended.is_set())
         if failed := self._failed():
-            raise StartError(failed.explain(), f"the whole log: {failed.process.log}; or try stigmergy doctor")
-
+            logs = " and ".join(map(str, failed.process.logs))
+            raise StartError(failed.explain(), f"the whole story is in {logs}; or try stigmergy doctor")
         self._raise_crash()
 
     def stop(self) -> None:
@@ -216,7 +216,7 @@ class _Care:
     def explain(self) -> str:
         """Why it failed, with the last lines of its logs."""
         why = self.note or f"ended with {_describe_exit(self.exit_code())}"
-        said = [line for log in (self.process.log, *self.process.more_logs) for line in last_lines(log)]
+        said = [line for log in self.process.logs for line in last_lines(log)]
         shown = "\n".join(f"  {line}" for line in said[-LOG_LINES_SHOWN:]) or "  (it wrote no log)"
         return f"{self.process.name} did not start: it {why}. Its last log lines:\n{shown}"
 

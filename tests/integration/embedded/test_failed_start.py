@@ -8,6 +8,7 @@ import pytest
 from services.embedded import EmbeddedStack, StackError, StackParams, StartError
 from services.embedded.cluster import read_cluster
 from services.embedded.ports import is_free
+from services.embedded.record import read_record
 
 
 def children() -> set[int]:
@@ -33,7 +34,7 @@ def test_a_broker_that_cannot_start_is_shown_with_its_log_and_takes_redis_with_i
         stack.start()
     assert "broker-1 did not start" in caught.value.what
     assert "node" in caught.value.what.split("last log lines:")[1].lower()
-    assert str(tmp_path / "logs" / "broker-1") in caught.value.remedy
+    assert str(tmp_path / "logs" / "broker-1" / "server.log") in caught.value.remedy
     assert_nothing_is_left(stack, before)
 
 
@@ -62,3 +63,6 @@ def test_an_interrupt_while_starting_stops_what_was_started(tmp_path: Path, kafk
     with pytest.raises(KeyboardInterrupt):
         stack.start()
     assert_nothing_is_left(stack, before)
+    record = read_record(stack.home.record)
+    assert record is not None
+    assert "it was interrupted" == record.error

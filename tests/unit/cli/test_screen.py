@@ -1,11 +1,15 @@
-"""Without a terminal the error stream is a log: one JSON object a line, and nothing else."""
+"""What is shown, and where: without a terminal the error stream is a log, one JSON object a line."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
 from services.cli.download import download_bar
 from services.cli.screen import busy
+from services.cli.stack_screen import show_stack
+from services.embedded.record import StackRecord
 from services.logs import configure_logs
 
 
@@ -31,3 +35,17 @@ def test_without_a_terminal_a_download_is_one_line_of_the_log(capsys: pytest.Cap
         on_progress(30, 30)
     (line,) = capsys.readouterr().err.splitlines()
     assert ("fetching Kafka", 30) == (json.loads(line)["event"], json.loads(line)["bytes"])
+
+
+@pytest.mark.parametrize(
+    ("path", "program"), [("", ".venv/bin/stigmergy"), (str(Path(sys.executable).parent), "stigmergy")]
+)
+def test_what_to_try_next_can_be_typed_as_it_is_shown(
+    path: str, program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After `make up` the program is in .venv, and not on the PATH."""
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/stigmergy", "up"])
+    show_stack(StackRecord(pid=1, bootstrap="", redis_url=""), Path("home"), detached=True)
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["stop", "it", program, "down"] in words
