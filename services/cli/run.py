@@ -84,13 +84,9 @@ def _show(submission: Submission, settled: Settled) -> None:
         by_host[str(placement.host)] = by_host.get(str(placement.host), 0) + 1
     where = ", ".join(f"{count} on {name}" for name, count in sorted(by_host.items()))
     if settled.is_running:
-        console.print(
-            Text.assemble(
-                ("✓ ", "bold green"), (submission.flow, "bold"), f" runs at revision {submission.revision}: "
-            ),
-            f"{len(submission.placements)} partitions of its segments, {where}",
-            soft_wrap=True,
-        )
+        count = len(submission.placements)
+        what = f" runs at revision {submission.revision}: {count} partitions of its segments, {where}"
+        console.print(Text.assemble(("✓ ", "bold green"), (submission.flow, "bold"), what), soft_wrap=True)
     else:
         show_error(f"{submission.flow} does not run yet: {settled.trouble}", "see it with stigmergy flows")
 
