@@ -7,7 +7,6 @@ the scents it smelled, what it knows of the hosts around it, and the ledger of w
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 from placement.ants import enforcement, measuring, routing, scouting
@@ -22,6 +21,7 @@ from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.ants.surroundings import Digest, HostView, Surroundings
 from placement.cell_ledger import Ledger, State
+from placement.chance import Chance
 from placement.leader_events import Crowded, HostLost
 from placement.model import Flow
 from placement.pheromone import PheromoneTable
@@ -76,7 +76,7 @@ class Cell:
         self._delay = delay
         self._parked: list[RoutingAnt | ScoutingAnt] = []
         self._asked_ms: dict[str, float] = {}
-        self._reacts: dict[type, Callable[[Any, float, Random], list[Effect]]] = {
+        self._reacts: dict[type, Callable[[Any, float, Chance], list[Effect]]] = {
             RoutingAnt: self._walker,
             ScoutingAnt: self._walker,
             Scent: self._smell,
@@ -133,7 +133,7 @@ class Cell:
 
     # Events.
 
-    def hear(self, message: Any, *, now_ms: float, rng: Random) -> list[Effect]:
+    def hear(self, message: Any, *, now_ms: float, rng: Chance) -> list[Effect]:
         """Take one message."""
         react = self._reacts.get(type(message))
         if react is None:
@@ -203,7 +203,7 @@ class Cell:
             return self.links_ms.get(b if a == self.host else a)
         return self.surroundings.link_ms(a, b)
 
-    def _walker(self, ant: RoutingAnt | ScoutingAnt, now_ms: float, rng: Random) -> list[Effect]:
+    def _walker(self, ant: RoutingAnt | ScoutingAnt, now_ms: float, rng: Chance) -> list[Effect]:
         missing = self._unsmelled(ant) if ant.trail.hops == 0 else []
         if missing:
             return self._park(ant, missing, now_ms)
@@ -231,7 +231,7 @@ class Cell:
         self._asked_ms |= dict.fromkeys(overdue, now_ms)
         return [Send(end, Announce(end)) for end in overdue]
 
-    def _smell(self, scent: Scent, now_ms: float, rng: Random) -> list[Effect]:
+    def _smell(self, scent: Scent, now_ms: float, rng: Chance) -> list[Effect]:
         effects: list[Effect] = [*self.scents.smell(scent, self.links_ms, self.pheromone, now_ms=now_ms)]
         if self._asked_ms.pop(scent.destination, None) is not None:
             waiting, self._parked = self._parked, []
@@ -239,10 +239,10 @@ class Cell:
                 effects += self._walker(ant, now_ms, rng)
         return effects
 
-    def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Random) -> list[Effect]:
+    def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Chance) -> list[Effect]:
         return [*enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms), *self.tell()]
 
-    def _book(self, message: Activation | Cancellation | Release, now_ms: float, _: Random) -> list[Effect]:
+    def _book(self, message: Activation | Cancellation | Release, now_ms: float, _: Chance) -> list[Effect]:
         self.ledger.expire(now_ms=now_ms)
         if isinstance(message, Activation):
             if not self.ledger.activate(message.flow, message.epoch):

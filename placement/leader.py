@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from random import Random
 from typing import Any
 
 from placement.ants.effects import Send, SetTimer
@@ -21,6 +20,7 @@ from placement.ants.params import AntParams
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutFailed, scout
 from placement.ants.trail import Trail
+from placement.chance import Chance
 from placement.leader_attempt import Attempt, Reason, masks
 from placement.leader_budget import Budget
 from placement.leader_damping import Comparison, Damping
@@ -118,7 +118,7 @@ class Leader:
         """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
         self._enforcing: _Enforcing | None = None
         self._now_ms = now_ms
-        self._reacts: dict[type, Callable[[Any, Random], list[LeaderEffect]]] = {
+        self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
             Withdraw: self._on_withdraw,
             HostLost: self._on_host_lost,
@@ -140,7 +140,7 @@ class Leader:
         index = self.flow.graph.task_index
         return {index[task]: host for _, task, host in self.plan.placement.spots}
 
-    def step(self, event: Any, *, now_ms: float, rng: Random) -> list[LeaderEffect]:
+    def step(self, event: Any, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         """Take one event."""
         self._now_ms = now_ms
         if self.phase not in WAITS_FOR[type(event)]:
@@ -149,13 +149,13 @@ class Leader:
 
     # What a leader is told.
 
-    def _on_place(self, _: Place, rng: Random) -> list[LeaderEffect]:
+    def _on_place(self, _: Place, rng: Chance) -> list[LeaderEffect]:
         if self._enforcing is not None:
             return []
         self._attempts = 0
         return self._begin(Reason.FIRST if self.plan is None else Reason.USER, rng)
 
-    def _on_withdraw(self, _: Withdraw, rng: Random) -> list[LeaderEffect]:
+    def _on_withdraw(self, _: Withdraw, rng: Chance) -> list[LeaderEffect]:
         hosts = set(self.running.values())
         if self._enforcing is not None:
             hosts |= {stop.host for stop in self._enforcing.ant.stops}
@@ -163,7 +163,7 @@ class Leader:
         ends: list[LeaderEffect] = [Send(host, Release(self.flow.name, self.epoch)) for host in sorted(hosts)]
         return [*ends, Withdrawn(self.flow.name)]
 
-    def _on_host_lost(self, event: HostLost, rng: Random) -> list[LeaderEffect]:
+    def _on_host_lost(self, event: HostLost, rng: Chance) -> list[LeaderEffect]:
         """Whatever the leader was doing, what it found may include the dead host: start again if it matters."""
         if event.host in self.running.values():
             self._dead.add(event.host)
@@ -177,7 +177,7 @@ class Leader:
             return self._begin(attempt.reason, rng)
         return []
 
-    def _on_flow_changed(self, event: FlowChanged, _: Random) -> list[LeaderEffect]:
+    def _on_flow_changed(self, event: FlowChanged, _: Chance) -> list[LeaderEffect]:
         assert event.flow.edges == self.flow.edges, (
             "a changed graph is a new flow: withdraw the old one, submit the new"
         )
@@ -185,7 +185,7 @@ class Leader:
         self._chains = subqueries(event.flow.graph)
         return []
 
-    def _on_crowded(self, event: Crowded, rng: Random) -> list[LeaderEffect]:
+    def _on_crowded(self, event: Crowded, rng: Chance) -> list[LeaderEffect]:
         """A host of the flow got a longer queue: look for a better place now, if the budget allows."""
         watching = self.params.watch and event.host in self.running.values()
         if not watching or self.budget.free_at_ms(now_ms=self._now_ms) > self._now_ms:
@@ -193,7 +193,7 @@ class Leader:
         self._attempts = 0
         return self._begin(self._why_look(), rng)
 
-    def _on_timer(self, event: TimerFired, rng: Random) -> list[LeaderEffect]:
+    def _on_timer(self, event: TimerFired, rng: Chance) -> list[LeaderEffect]:
         if event.name == "rest" and self.phase is Phase.RESTING:
             self._attempts = 0
             return self._begin(self._why_look(), rng)
@@ -205,7 +205,7 @@ class Leader:
             return self._scout(rng) if self._attempt.returned else self._release_again("no routing ant", rng)
         return self._choose(rng) if self._attempt.reports else self._release_again("no scout", rng)
 
-    def _on_routing_ant(self, news: RoutingAntReturned, rng: Random) -> list[LeaderEffect]:
+    def _on_routing_ant(self, news: RoutingAntReturned, rng: Chance) -> list[LeaderEffect]:
         attempt = self._attempt
         self._pay(news.byte_hops)
         if attempt is None or news.round != attempt.round:
@@ -215,7 +215,7 @@ class Leader:
         attempt.distance_ms = min(attempt.distance_ms, news.distance_ms)
         return self._scout(rng) if attempt.returned >= self._release.enough_routing_ants else []
 
-    def _on_report(self, report: ScoutReport, rng: Random) -> list[LeaderEffect]:
+    def _on_report(self, report: ScoutReport, rng: Chance) -> list[LeaderEffect]:
         attempt = self._attempt
         self._pay(report.byte_hops)
         if attempt is None or report.round != attempt.round or report.chain != attempt.chain:
@@ -224,15 +224,15 @@ class Leader:
         enough = len(attempt.reports) >= self._release.enough_reports
         return self._choose(rng) if enough or self._is_outstanding(report) else []
 
-    def _on_scout_failed(self, news: ScoutFailed, _: Random) -> list[LeaderEffect]:
+    def _on_scout_failed(self, news: ScoutFailed, _: Chance) -> list[LeaderEffect]:
         self._pay(news.byte_hops)
         return []
 
-    def _on_measured(self, news: Measured, _: Random) -> list[LeaderEffect]:
+    def _on_measured(self, news: Measured, _: Chance) -> list[LeaderEffect]:
         self._measured = news
         return []
 
-    def _on_enforced(self, news: Enforced, rng: Random) -> list[LeaderEffect]:
+    def _on_enforced(self, news: Enforced, rng: Chance) -> list[LeaderEffect]:
         enforcing = self._enforcing
         if enforcing is None or news.epoch != enforcing.plan.epoch:
             return []
@@ -254,7 +254,7 @@ class Leader:
             return Reason.FIRST
         return Reason.LOST if self._dead else Reason.WATCH
 
-    def _begin(self, reason: Reason, rng: Random) -> list[LeaderEffect]:
+    def _begin(self, reason: Reason, rng: Chance) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
         self._attempt = Attempt(reason, self._round)
@@ -262,7 +262,7 @@ class Leader:
         measure = self._measure() if reason in (Reason.WATCH, Reason.USER) else []
         return [*measure, *self._route(rng)]
 
-    def _route(self, _: Random) -> list[LeaderEffect]:
+    def _route(self, _: Chance) -> list[LeaderEffect]:
         """Release routing ants for the present chain."""
         attempt = self._attempt
         assert attempt is not None
@@ -276,7 +276,7 @@ class Leader:
         ants: list[LeaderEffect] = [Send(start, ant)] * self._release.routing_ants
         return [*ants, self._patience(self.params.patience_ms)]
 
-    def _scout(self, rng: Random) -> list[LeaderEffect]:
+    def _scout(self, rng: Chance) -> list[LeaderEffect]:
         """Enough routing ants are back: release scouts for the present chain."""
         attempt = self._attempt
         assert attempt is not None
@@ -293,7 +293,7 @@ class Leader:
         trip_ms = attempt.trip_ms if self.ants.scouting.queues else 2 * attempt.distance_ms
         return [*scouts, self._patience(self._trips_ms(trip_ms))]
 
-    def _release_again(self, what: str, rng: Random) -> list[LeaderEffect]:
+    def _release_again(self, what: str, rng: Chance) -> list[LeaderEffect]:
         """Nobody came back in time: send more, or let the attempt fail."""
         attempt = self._attempt
         assert attempt is not None
@@ -301,7 +301,7 @@ class Leader:
             return self._route(rng)
         return self._try_again(f"{what} came back from chain {attempt.chain} after {attempt.releases} releases", rng)
 
-    def _try_again(self, why: str, rng: Random) -> list[LeaderEffect]:
+    def _try_again(self, why: str, rng: Chance) -> list[LeaderEffect]:
         """The attempt failed: begin anew with fresh ants, or rest for a while."""
         attempt = self._attempt
         assert attempt is not None
@@ -314,7 +314,7 @@ class Leader:
         self._gave_up += 1
         return self._rest([GaveUp(self.flow.name, why)], after_ms=pause_ms)
 
-    def _choose(self, rng: Random) -> list[LeaderEffect]:
+    def _choose(self, rng: Chance) -> list[LeaderEffect]:
         """Take the best report of the present chain; go on to the next chain, or to the decision."""
         attempt = self._attempt
         assert attempt is not None

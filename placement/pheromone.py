@@ -9,7 +9,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from random import Random
+
+from placement.chance import Chance
 
 
 class Reinforcement(Enum):
@@ -120,7 +121,7 @@ class PheromoneVector:
         """Probability of choosing this neighbour; 0 for a stranger."""
         return dict(zip(self.neighbours, self.probabilities, strict=True)).get(neighbour, 0.0)
 
-    def choose(self, rng: Random, *, visited: Collection[str] = (), explore: float = 0.0) -> str | None:
+    def choose(self, rng: Chance, *, visited: Collection[str] = (), explore: float = 0.0) -> str | None:
         """Draw a next hop among the neighbours not visited, or among all if none is left (Ants 3.4, step 2).
 
         `explore` is the share of choices that ignore the pheromone. None: this cell has no neighbour.

@@ -4,13 +4,13 @@ One `step` is one visit to one cell. Forward ants wait in server queues like dat
 """
 
 from dataclasses import dataclass, replace
-from random import Random
 from typing import Protocol
 
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.letters import home_or_letter
 from placement.ants.sizes import ENVELOPE_BYTES, routing_bytes
 from placement.ants.trail import Trail
+from placement.chance import Chance
 from placement.pheromone import PheromoneTable
 
 
@@ -64,7 +64,7 @@ class RoutingCell(Protocol):
 
 
 def step(
-    ant: RoutingAnt, cell: RoutingCell, params: RoutingParams, *, now_ms: float, rng: Random
+    ant: RoutingAnt, cell: RoutingCell, params: RoutingParams, *, now_ms: float, rng: Chance
 ) -> list[Send | Home | Lost]:
     """One visit of an ant to a cell."""
     return _homeward(ant, cell, now_ms=now_ms) if ant.homeward else _forward(ant, cell, params, now_ms=now_ms, rng=rng)
@@ -77,7 +77,7 @@ def walk_on(
     *,
     max_hops: int,
     now_ms: float,
-    rng: Random,
+    rng: Chance,
     explore: float = 0.0,
 ) -> Trail | str:
     """Choose the next hop by pheromone; the longer trail, or why the ant ends here. Scouts walk the same way."""
@@ -92,7 +92,7 @@ def walk_on(
 
 
 def _forward(
-    ant: RoutingAnt, cell: RoutingCell, params: RoutingParams, *, now_ms: float, rng: Random
+    ant: RoutingAnt, cell: RoutingCell, params: RoutingParams, *, now_ms: float, rng: Chance
 ) -> list[Send | Home | Lost]:
     if cell.host == ant.destination:
         return _homeward(replace(ant, homeward=True), cell, now_ms=now_ms)

@@ -6,7 +6,6 @@ both fail at the destination if a task is left, and enough failures on one trail
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from random import Random
 from typing import Protocol
 
 from placement.ants.desk import Desk
@@ -20,6 +19,7 @@ from placement.ants.routing import RoutingCell, walk_on
 from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
 from placement.ants.surroundings import HostView
 from placement.ants.trail import Trail
+from placement.chance import Chance
 from placement.queueing import UTILISATION_CAP
 
 
@@ -121,7 +121,7 @@ class ScoutingCell(RoutingCell, Protocol):
         ...
 
 
-def scout(order: Order, home: str, params: ScoutingParams, *, rng: Random, via: str = "") -> ScoutingAnt:
+def scout(order: Order, home: str, params: ScoutingParams, *, rng: Chance, via: str = "") -> ScoutingAnt:
     """A new scout, with its own load cap and greediness (Ants 3.7). It walks by way of `via` if one is given."""
     alpha = rng.uniform(params.least_alpha, params.most_alpha)
     greed = rng.randint(1, len(order.tasks))
@@ -130,7 +130,7 @@ def scout(order: Order, home: str, params: ScoutingParams, *, rng: Random, via: 
 
 
 def step(
-    ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, *, now_ms: float, rng: Random
+    ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, *, now_ms: float, rng: Chance
 ) -> list[Send | Home | Lost]:
     """One visit of a scout to a cell."""
     if ant.stage is Stage.OUT:
@@ -145,7 +145,7 @@ def step(
 
 
 def _outward(
-    ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, *, now_ms: float, rng: Random
+    ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, *, now_ms: float, rng: Chance
 ) -> list[Send | Home | Lost]:
     order = ant.order
     ant = replace(ant, ways=_placed_here(ant, cell, params))

@@ -7,7 +7,6 @@ user, so that a run does not depend on the order in which unrelated things happe
 
 import math
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Any
 
 from placement.ants.effects import Home, Lost, Send, SetTimer
@@ -15,6 +14,7 @@ from placement.ants.enforcement import Release
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.sizes import ENVELOPE_BYTES, size_bytes
 from placement.cell import Cell
+from placement.chance import Chance, ChanceFor
 from placement.evaluator_incremental import Ledger as TrueLedger
 from placement.leader import Leader
 from placement.leader_events import (
@@ -48,7 +48,7 @@ class Body:
         self,
         network: Network,
         *,
-        seed: int | str,
+        chance: ChanceFor,
         ants: AntParams = IMPROVED,
         leaders: LeaderParams = IMPROVED_LEADER,
         background: Sequence[Load] = (),
@@ -65,13 +65,13 @@ class Body:
         self.decisions: list[tuple[float, Published | GaveUp | Stayed | Withdrawn]] = []
         self.lost_messages = 0
         self._whole_network = network
-        self._seed = seed
+        self._chance = chance
         self._leader_params = leaders
         self._observer = observer
         self.watchman = watchman
         self._down_hosts: set[str] = set()
         self._down_links: set[tuple[str, str]] = set()
-        self._rngs: dict[str, Random] = {}
+        self._rngs: dict[str, Chance] = {}
         self._timers: dict[tuple[str, str], int] = {}
         self._direct = isinstance(network, OverlayNetwork)
         self._fastest = max(host.capacity for host in network.hosts)
@@ -190,10 +190,10 @@ class Body:
 
     # Interpreting effects.
 
-    def _rng(self, user: str) -> Random:
+    def _rng(self, user: str) -> Chance:
         found = self._rngs.get(user)
         if found is None:
-            found = self._rngs[user] = Random(f"{self._seed}/{user}")
+            found = self._rngs[user] = self._chance(user)
         return found
 
     def _carry_out(self, host: str, effects: Sequence[Any]) -> None:

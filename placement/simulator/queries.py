@@ -1,4 +1,4 @@
-"""Random queries with fan-in and fan-out, with the rates and sizes of market data (Ants section 4).
+"""Chance queries with fan-in and fan-out, with the rates and sizes of market data (Ants section 4).
 
 Rates are drawn log-uniformly, most tasks pass every message on, some filter, a few multiply. Sources and sinks are
 pinned to random hosts of the network's edge.
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from random import Random
 
+from placement.chance import Chance
 from placement.model import Edge, Flow, Sink, Source, Task
 from placement.queueing import Load, Stream, load_of
 
@@ -48,7 +48,7 @@ class QueryParams:
             raise ValueError(f"{self}: each range must rise and be above 0")
 
 
-def random_query(name: str, tasks: int, shape: Shape, ends: Sequence[str], params: QueryParams, *, rng: Random) -> Flow:
+def random_query(name: str, tasks: int, shape: Shape, ends: Sequence[str], params: QueryParams, *, rng: Chance) -> Flow:
     """A query of that many tasks between hosts drawn from `ends`."""
     if tasks < 3 and shape is not Shape.CHAIN:
         raise ValueError(f"{tasks} tasks can't fan in or out; ask for 3 or more, or for a chain")
@@ -61,13 +61,13 @@ def random_query(name: str, tasks: int, shape: Shape, ends: Sequence[str], param
     return Flow(name, tuple(sources), made, tuple(sinks), edges, beta=params.beta)
 
 
-def mixed_query(name: str, tasks: int, ends: Sequence[str], params: QueryParams, *, rng: Random) -> Flow:
+def mixed_query(name: str, tasks: int, ends: Sequence[str], params: QueryParams, *, rng: Chance) -> Flow:
     """A query of a random shape: half chains, a quarter fan-in, a quarter fan-out."""
     shape = Shape.CHAIN if tasks < 3 else rng.choice((Shape.CHAIN, Shape.CHAIN, Shape.FAN_IN, Shape.FAN_OUT))
     return random_query(name, tasks, shape, ends, params, rng=rng)
 
 
-def background_load(mean_rho: float, capacity: float, params: QueryParams, *, rng: Random) -> Load:
+def background_load(mean_rho: float, capacity: float, params: QueryParams, *, rng: Chance) -> Load:
     """Load of work that is nobody's flow: three streams that together use between 0 and twice the mean."""
     if mean_rho <= 0 or capacity <= 0:
         return Load()
@@ -81,7 +81,7 @@ def background_load(mean_rho: float, capacity: float, params: QueryParams, *, rn
     return load_of(streams, capacity)
 
 
-def _task(name: str, params: QueryParams, rng: Random) -> Task:
+def _task(name: str, params: QueryParams, rng: Chance) -> Task:
     kind = rng.random()
     batch = 1.0
     if kind >= 0.9:
@@ -97,7 +97,7 @@ def _task(name: str, params: QueryParams, rng: Random) -> Task:
     )
 
 
-def _source(name: str, host: str, params: QueryParams, rng: Random) -> Source:
+def _source(name: str, host: str, params: QueryParams, rng: Chance) -> Source:
     return Source(
         name,
         host,
@@ -107,7 +107,7 @@ def _source(name: str, host: str, params: QueryParams, rng: Random) -> Source:
     )
 
 
-def _edges(tasks: int, shape: Shape, rng: Random) -> tuple[Edge, ...]:
+def _edges(tasks: int, shape: Shape, rng: Chance) -> tuple[Edge, ...]:
     names = [f"o{k}" for k in range(tasks)]
     if shape is Shape.CHAIN:
         return _row(["in0", *names, "out0"])
@@ -123,5 +123,5 @@ def _row(names: Sequence[str]) -> tuple[Edge, ...]:
     return tuple(Edge(tail, head) for tail, head in pairwise(names))
 
 
-def _log_uniform(low: float, high: float, rng: Random) -> float:
+def _log_uniform(low: float, high: float, rng: Chance) -> float:
     return math.exp(rng.uniform(math.log(low), math.log(high)))

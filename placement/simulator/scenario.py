@@ -5,9 +5,9 @@ The seed is the whole recipe. A broken invariant names the command that shows it
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
 from placement.ants.params import IMPROVED, AntParams
+from placement.chance import Chance, ChanceFor
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, RoutedNetwork
 from placement.simulator.body import Body, Observer
@@ -64,18 +64,19 @@ class Outcome:
 
 def live(
     scenario: Scenario,
+    chance: ChanceFor,
     *,
     ants: AntParams = IMPROVED,
     leaders: LeaderParams = IMPROVED_LEADER,
     observer: Observer | None = None,
     plant: Callable[[Body], None] | None = None,
 ) -> Outcome:
-    """Run a scenario and check it all along. `plant` may put a bug into the body before the run."""
-    rng = Random(f"{scenario.seed}/life")
+    """Run a scenario with the generators of its seed, checked all along. `plant` may put a bug into the body first."""
+    rng = chance("life")
     network = transit_stub(scenario.network, rng=rng)
     queries = scenario.queries
     background = [background_load(scenario.load, host.capacity, queries, rng=rng) for host in network.hosts]
-    body = Body(network, seed=scenario.seed, ants=ants, leaders=leaders, background=background, observer=observer)
+    body = Body(network, chance=chance, ants=ants, leaders=leaders, background=background, observer=observer)
 
     def watch(host: str) -> None:
         _demand(scenario, body, host_faults(body, host))
@@ -104,7 +105,7 @@ def live(
     )
 
 
-def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: RoutedNetwork, rng: Random) -> None:
+def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: RoutedNetwork, rng: Chance) -> None:
     """Draw what happens when. All that dies returns before the quiet time, and orphaned flows are submitted again."""
     start_ms, end_ms = body.kernel.now_ms, body.kernel.now_ms + scenario.duration_ms
     for flow in flows:

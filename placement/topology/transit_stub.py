@@ -10,8 +10,8 @@ Reference: E. Zegura, K. Calvert, S. Bhattacharjee, How to model an internetwork
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
 
+from placement.chance import Chance
 from placement.model import Host, Link, RoutedNetwork
 
 
@@ -26,7 +26,7 @@ class Span:
         if not 0 < self.low <= self.high:
             raise ValueError(f"{self}: give a rising range above 0")
 
-    def draw(self, rng: Random) -> float:
+    def draw(self, rng: Chance) -> float:
         """A value from the range."""
         return rng.uniform(self.low, self.high)
 
@@ -84,7 +84,7 @@ def sized(hosts: int) -> TransitStubParams:
 class _Builder:
     """Hosts and links as they grow."""
 
-    def __init__(self, params: TransitStubParams, rng: Random) -> None:
+    def __init__(self, params: TransitStubParams, rng: Chance) -> None:
         self.params = params
         self.rng = rng
         self.hosts: list[Host] = []
@@ -111,7 +111,7 @@ class _Builder:
                     self.link(name, other, delay)
 
 
-def transit_stub(params: TransitStubParams, *, rng: Random) -> RoutedNetwork:
+def transit_stub(params: TransitStubParams, *, rng: Chance) -> RoutedNetwork:
     """A new network."""
     build = _Builder(params, rng)
     domains: list[list[str]] = []

@@ -26,13 +26,14 @@ def life(seeds: Seeds = 10, first_seed: FirstSeed = 1, trace: TraceFile = None) 
     """Flows come and go, hosts and links die and return; after every event the invariants are checked."""
     from placement.simulator.invariants import BrokenInvariantError
     from placement.simulator.scenario import Scenario, live
+    from services.lab.chance import seeded
     from services.lab.tracing import trace_file
 
     broken = 0
     with Progress(console=errors, transient=True) as progress, trace_file(trace) as observer:
         for seed in progress.track(range(first_seed, first_seed + seeds), description="lives"):
             try:
-                outcome = live(Scenario(seed), observer=observer)
+                outcome = live(Scenario(seed), seeded(seed), observer=observer)
             except BrokenInvariantError as error:
                 broken += 1
                 show_error(f"seed {seed}: {error}", "run that command with --trace FILE to see every event before it")

@@ -9,6 +9,7 @@ from placement.simulator.body import Body, Observer
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.strategies import Exact, NoFeasibleHost
 from placement.topology.transit_stub import TransitStubParams
+from services.lab.chance import seeded
 from services.lab.experiments.experiment import Trial
 from services.lab.experiments.placing import RULES, still
 
@@ -30,7 +31,7 @@ class PlacingRun:
         ants, leaders = RULES[rules]
         self._body = Body(
             self.network,
-            seed=seed,
+            chance=seeded(seed),
             ants=ants,
             leaders=still(leaders),
             background=self._background,

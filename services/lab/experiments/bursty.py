@@ -7,6 +7,7 @@ from placement.leader_events import Published
 from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.topology.transit_stub import TransitStubParams
+from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.self_optimisation import faster, watchful
@@ -35,7 +36,7 @@ def _bursty(trial: Trial) -> list[Sample]:
         ("undamped", replace(damped, cool_down_rounds=0, pause_ms=0.0), 1.0),
         ("never moving", replace(damped, watch=False), 1.1),
     ):
-        body = Body(network, seed=trial.seed, ants=ants, leaders=how, background=background)
+        body = Body(network, chance=seeded(trial.seed), ants=ants, leaders=how, background=background)
         body.acquaint()
         for flow in flows:
             body.submit(replace(flow, beta=beta))

@@ -8,6 +8,7 @@ from placement.queueing import UTILISATION_CAP
 from placement.simulator.body import DETECTION_MS, Body
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.topology.transit_stub import TransitStubParams
+from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.samples import Sample, Statistic
@@ -29,7 +30,7 @@ def _faults(trial: Trial) -> list[Sample]:
         nonlocal worst_rho
         worst_rho = max(worst_rho, body.cells[host].ledger.load().rho)
 
-    body = Body(network, seed=trial.seed, ants=ants, leaders=leaders, background=background, watchman=watch)
+    body = Body(network, chance=seeded(trial.seed), ants=ants, leaders=leaders, background=background, watchman=watch)
     body.acquaint()
     flows = [mixed_query(f"q{k:02}", rng.randint(2, 6), ends, queries, rng=rng) for k in range(FLOWS)]
     for flow in flows:

@@ -10,6 +10,7 @@ from placement.simulator.queries import QueryParams, mixed_query
 from placement.strategies import Centralised, Producer, RandomHosts, SequentialOptimum, Strategy
 from placement.strategies.descent import Descent
 from placement.topology.transit_stub import TransitStubParams
+from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES, still
 from services.lab.samples import Sample
@@ -28,7 +29,7 @@ def _queries(ends: list[str], count: int, seed: int) -> list[Flow]:
 def _place_by_ants(network: Network, flows: list[Flow], seed: int) -> tuple[dict[int, float], list[float], float]:
     """Mean latency at each checkpoint, simulated decision time of each query in ms, processor time of the last one."""
     ants, leaders = RULES["ants"]
-    body = Body(network, seed=seed, ants=ants, leaders=still(leaders))
+    body = Body(network, chance=seeded(seed), ants=ants, leaders=still(leaders))
     body.acquaint()
     means: dict[int, float] = {}
     decided_ms: list[float] = []

@@ -8,6 +8,7 @@ from placement.leader_params import IMPROVED_LEADER, PAPER_LEADER, LeaderParams
 from placement.model import Flow, Network
 from placement.queueing import Load
 from placement.simulator.body import Body
+from services.lab.chance import seeded
 
 RULES: dict[str, tuple[AntParams, LeaderParams]] = {
     "ants": (IMPROVED, IMPROVED_LEADER),
@@ -32,7 +33,7 @@ def place_alone(
     seed: int | str,
 ) -> Body:
     """Place one query on a loaded network; the body tells the rest."""
-    body = Body(network, seed=seed, ants=ants, leaders=still(leaders), background=background)
+    body = Body(network, chance=seeded(seed), ants=ants, leaders=still(leaders), background=background)
     body.acquaint()
     body.submit(flow)
     body.run_until_settled(limit_ms=PLACING_LIMIT_MS)

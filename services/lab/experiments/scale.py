@@ -12,6 +12,7 @@ from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, mixed_query
 from placement.simulator.traffic import data_byte_hops_per_ms
 from placement.topology.transit_stub import sized
+from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.sequential_success import placed_in_turn
@@ -37,7 +38,7 @@ def _fig_4(trial: Trial) -> list[Sample]:
 
 def _one_size(network: Network, flows: list[Flow], hosts: int, seed: int, size: int) -> list[Sample]:
     ants, leaders = RULES["ants"]
-    body = Body(network, seed=seed, ants=ants, leaders=leaders)
+    body = Body(network, chance=seeded(seed), ants=ants, leaders=leaders)
     body.acquaint()
     for flow in flows:
         body.submit(flow)

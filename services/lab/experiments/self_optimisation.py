@@ -12,6 +12,7 @@ from placement.model import Flow
 from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, Shape, background_load, mixed_query, random_query
 from placement.topology.transit_stub import TransitStubParams
+from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES, still
 from services.lab.samples import Sample, Statistic
@@ -44,7 +45,7 @@ def _fig_3a(trial: Trial) -> list[Sample]:
     samples: list[Sample] = []
     last: dict[str, float] = {}
     for series, how in (("self-optimising", watchful(leaders)), ("without", still(leaders))):
-        body = Body(network, seed=trial.seed, ants=ants, leaders=how, background=background)
+        body = Body(network, chance=seeded(trial.seed), ants=ants, leaders=how, background=background)
         body.acquaint()
         body.submit(flow)
         body.run_until_settled()
@@ -74,7 +75,7 @@ def _fig_3b(trial: Trial) -> list[Sample]:
     waves = {0: flows[:100], CHANGES_S[0]: flows[100:150], CHANGES_S[1]: flows[150:]}
     samples: list[Sample] = []
     for series, how in (("self-optimising", watchful(leaders)), ("without", still(leaders))):
-        body = Body(network, seed=trial.seed, ants=ants, leaders=how)
+        body = Body(network, chance=seeded(trial.seed), ants=ants, leaders=how)
         body.acquaint()
         begun_ms = body.kernel.now_ms
         for second in range(0, END_S + 1, 5):

@@ -13,6 +13,7 @@ from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact
 from placement.topology.transit_stub import TransitStubParams
+from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES, still
 from services.lab.experiments.self_optimisation import watchful
@@ -50,7 +51,7 @@ def _table_1(trial: Trial) -> list[Sample]:
         *((f"beta {beta:g}", watchful(leaders), beta) for beta in BETAS),
         ("no updates", still(leaders), 1.1),
     ]:
-        body = Body(network, seed=trial.seed, ants=ants, leaders=how, background=background)
+        body = Body(network, chance=seeded(trial.seed), ants=ants, leaders=how, background=background)
         body.acquaint()
         body.submit(replace(flow, beta=beta))
         body.run_until_settled()

@@ -12,6 +12,7 @@ from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
+from services.lab.chance import seeded
 
 SMALL = TransitStubParams(transit_domains=1, transit_hosts=3, stubs=2, stub_hosts=5)
 STILL = replace(IMPROVED_LEADER, watch=False)
@@ -27,7 +28,7 @@ def test_queries_of_all_shapes_are_placed_near_the_proven_optimum_on_a_loaded_ne
         for tasks, shape in ((4, Shape.CHAIN), (5, Shape.FAN_IN), (5, Shape.FAN_OUT)):
             flow = random_query("q", tasks, shape, stub_hosts(network), QueryParams(), rng=rng)
             best = Exact().place(Problem(network, (flow,), background=tuple(background)), rng=rng)
-            body = Body(network, seed=seed, leaders=STILL, background=background)
+            body = Body(network, chance=seeded(seed), leaders=STILL, background=background)
             body.acquaint()
             body.submit(flow)
             body.run_until_settled()
@@ -41,7 +42,7 @@ def test_a_flow_moves_away_when_its_host_fills_up_and_then_stays() -> None:
     rng = Random("moves")
     network = transit_stub(SMALL, rng=rng)
     flow = random_query("q", 3, Shape.CHAIN, stub_hosts(network), QueryParams(), rng=rng)
-    body = Body(network, seed=1, leaders=replace(IMPROVED_LEADER, budget_share=None))
+    body = Body(network, chance=seeded(1), leaders=replace(IMPROVED_LEADER, budget_share=None))
     body.acquaint()
     body.submit(flow)
     body.run_until_settled()
@@ -64,7 +65,7 @@ def test_ants_to_the_same_next_hop_travel_in_one_envelope() -> None:
     rng = Random("envelopes")
     network = transit_stub(SMALL, rng=rng)
     flow = random_query("q", 3, Shape.CHAIN, stub_hosts(network), QueryParams(), rng=rng)
-    body = Body(network, seed=1, ants=IMPROVED, leaders=STILL)
+    body = Body(network, chance=seeded(1), ants=IMPROVED, leaders=STILL)
     body.acquaint()
     before = body.traffic.hops["envelope"]
     body.submit(flow)

@@ -6,12 +6,14 @@ import sys
 
 from placement.simulator.scenario import Scenario, live
 from placement.simulator.trace import TraceHash
+from services.lab.chance import seeded
 
 PROGRAM = """
 from placement.simulator.scenario import Scenario, live
 from placement.simulator.trace import TraceHash
+from services.lab.chance import seeded
 trace = TraceHash()
-live(Scenario(3, flows=2, duration_ms=12_000.0, rest_ms=20_000.0), observer=trace)
+live(Scenario(3, flows=2, duration_ms=12_000.0, rest_ms=20_000.0), seeded(3), observer=trace)
 print(trace.lines, trace.digest())
 """
 
@@ -34,6 +36,6 @@ def test_different_seeds_give_different_traces() -> None:
     digests = set()
     for seed in (3, 4):
         trace = TraceHash()
-        live(Scenario(seed, flows=1, duration_ms=12_000.0, rest_ms=20_000.0), observer=trace)
+        live(Scenario(seed, flows=1, duration_ms=12_000.0, rest_ms=20_000.0), seeded(seed), observer=trace)
         digests.add(trace.digest())
     assert len(digests) == 2
