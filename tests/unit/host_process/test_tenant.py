@@ -1,0 +1,201 @@
+"""One segment on a host, kept as the registry wants it: told with a segment that only takes notes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from services.host import tenant as tenant_module
+from services.host.blueprint import CannotRunError
+from services.host.segment import Seat
+from services.host.segment_plan import SegmentPlan, plan_segment
+from services.host.task import TaskContext
+from services.host.tenant import House, Tenant
+from services.host.wanted import Wanted
+from topics.flow.file import parse_graph
+
+NOTES: list[str] = []
+
+
+class Noted:
+    """Stands for a segment."""
+
+    def __init__(self, plan: SegmentPlan, _context: TaskContext, **_more: Any) -> None:
+        self.plan = plan
+        self.seats: dict[int, Seat] = {}
+        self.standbys: tuple[int, ...] = ()
+
+    async def begin(self) -> None:
+        NOTES.append("begin")
+
+    async def own(self, partition: int, epoch: int) -> None:
+        NOTES.append(f"own {partition}@{epoch}")
+        self.seats[partition] = Seat(partition, epoch)
+
+    async def release(self, partition: int) -> None:
+        NOTES.append(f"release {partition}")
+        del self.seats[partition]
+
+    async def stand_by(self, partition: int) -> None:
+        NOTES.append(f"stand by {partition}")
+        self.standbys = (*self.standbys, partition)
+
+    async def stand_down(self, partition: int) -> None:
+        NOTES.append(f"stand down {partition}")
+        self.standbys = tuple(each for each in self.standbys if each != partition)
+
+    async def stop(self) -> None:
+        NOTES.append("stop")
+
+
+class Trouble(SimpleNamespace):
+    """What the blueprint says: a plan, or why there is none."""
+
+    error: Exception | None = None
+    plan: SegmentPlan
+
+
+@pytest.fixture
+def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list[str]]:
+    """Runs a tenant through steps, each of which changes what is wanted; returns what was reported."""
+    NOTES.clear()
+    monkeypatch.setattr(tenant_module, "Segment", Noted)
+    graph = parse_graph(flow_text)
+    trouble = Trouble(plan=plan_segment(graph, graph.segments[0].id, {"orders": 4, "results": 4}))
+
+    async def blueprint(*_given: Any, **_more: Any) -> SegmentPlan:
+        NOTES.append("plan")
+        if trouble.error is not None:
+            raise trouble.error
+        return trouble.plan
+
+    monkeypatch.setattr(tenant_module, "blueprint", blueprint)
+
+    def tell(*steps: Callable[[Tenant, Trouble], None]) -> list[str]:
+        reported: list[str] = []
+
+        class Reports:
+            def state(self, _segment: str, partition: int, epoch: int, state: str, reason: str | None) -> None:
+                reported.append(f"{partition}@{epoch} {state}: {reason}")
+
+            def add(self, _segment: Any) -> None: ...
+
+            def remove(self, _segment: Any) -> None: ...
+
+        async def ours(*_slot: Any) -> bool:
+            return True
+
+        async def run() -> None:
+            house: Any = House(
+                TaskContext("nowhere:1"), SimpleNamespace(), Reports(), ours, lambda *slot: False, Path("/nowhere")
+            )
+            tenant = Tenant("shop.1", house)
+            running: asyncio.Task[None] | None = None
+            for step in steps:
+                step(tenant, trouble)
+                running = running or asyncio.create_task(tenant.run())
+                await quiet(running)
+            assert running is not None
+            running.cancel()
+
+        asyncio.run(run())
+        return reported
+
+    return tell
+
+
+async def quiet(running: Awaitable[None]) -> None:
+    """Lets everything happen that can happen without time passing."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+def test_partitions_are_owned_moved_and_given_up(story: Callable, flow: Callable, placement: Callable) -> None:
+    """With a newer epoch a partition is taken anew; without any the segment ends."""
+    first = {0: placement(), 1: placement(partition=1)}
+    then = {1: placement(partition=1, epoch=2), 2: placement(partition=2)}
+    story(
+        lambda tenant, _: tenant.want(Wanted(flow(), first)),
+        lambda tenant, _: tenant.want(Wanted(flow(), then)),
+        lambda tenant, _: tenant.want(Wanted()),
+    )
+    assert ["plan", "begin", "own 0@1", "own 1@1"] == NOTES[:4]
+    assert ["release 0", "release 1", "own 1@2", "own 2@1"] == NOTES[4:8]
+    assert ["release 1", "release 2", "stop"] == NOTES[8:]
+
+
+def test_a_new_text_that_changes_nothing_here_disturbs_nothing(
+    story: Callable, flow: Callable, placement: Callable
+) -> None:
+    """Another segment of the flow may have changed; this one runs on."""
+    placements = {0: placement()}
+    story(
+        lambda tenant, _: tenant.want(Wanted(flow(), placements)),
+        lambda tenant, _: tenant.want(Wanted(flow(revision=2, text="other"), placements)),
+    )
+    assert ["plan", "begin", "own 0@1", "plan"] == NOTES
+
+
+def test_a_plan_that_reads_or_writes_elsewhere_is_a_new_segment(
+    story: Callable, flow: Callable, placement: Callable
+) -> None:
+    """What is fixed for a segment's life is fixed."""
+    placements = {0: placement()}
+
+    def change(tenant: Tenant, trouble: Trouble) -> None:
+        trouble.plan = replace(trouble.plan, commit_interval_s=0.01)
+        tenant.want(Wanted(flow(revision=2, text="other"), placements))
+
+    story(lambda tenant, _: tenant.want(Wanted(flow(), placements)), change)
+    assert ["plan", "begin", "own 0@1", "plan", "stop", "begin", "own 0@1"] == NOTES
+
+
+def test_what_cannot_run_parks_with_its_reason_and_is_tried_when_things_change(
+    story: Callable, flow: Callable, placement: Callable
+) -> None:
+    """A person reads the reason; what they do about it is enough."""
+    placements = {0: placement()}
+
+    def fail(tenant: Tenant, trouble: Trouble) -> None:
+        trouble.error = CannotRunError("no such topic")
+        tenant.want(Wanted(flow(), placements))
+
+    def mend(tenant: Tenant, trouble: Trouble) -> None:
+        trouble.error = None
+        tenant.want(Wanted(flow(revision=2), placements))
+
+    assert ["0@1 parked: no such topic"] == story(fail, mend)
+    assert ["plan", "plan", "begin", "own 0@1"] == NOTES
+
+
+def test_a_flow_that_is_not_known_yet_is_no_trouble_at_first(
+    story: Callable, flow: Callable, placement: Callable
+) -> None:
+    """The placement's topic may be the faster one."""
+    placements = {0: placement(revision=2)}
+    told = story(
+        lambda tenant, _: tenant.want(Wanted(flow(), placements)),
+        lambda tenant, _: tenant.want(Wanted(flow(revision=2), placements)),
+    )
+    assert ["recovering"] == [line.split()[1].rstrip(":") for line in told]
+    assert ["plan", "begin", "own 0@1"] == NOTES
+
+
+def test_a_partition_that_is_not_there_parks_alone(story: Callable, flow: Callable, placement: Callable) -> None:
+    """The others run."""
+    told = story(lambda tenant, _: tenant.want(Wanted(flow(), {0: placement(), 9: placement(partition=9)})))
+    assert ["9@1 parked: the segment has 4 partitions"] == told
+    assert ["plan", "begin", "own 0@1"] == NOTES
+
+
+def test_standbys_come_and_go(story: Callable, flow: Callable, placement: Callable) -> None:
+    """A segment that is only followed here needs no partition of its own."""
+    story(
+        lambda tenant, _: tenant.want(Wanted(flow(), {}, {3: placement(partition=3, host="b")})),
+        lambda tenant, _: tenant.want(Wanted(flow(), {0: placement()})),
+    )
+    assert ["plan", "begin", "stand by 3", "stand down 3", "own 0@1"] == NOTES
