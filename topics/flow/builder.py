@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from topics.expressions import FieldType
 from topics.flow.document import Value
 from topics.flow.file import check_values
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError, Problems
-from topics.flow.specs import Codec, Delivery, FieldType, FlowSpec, JoinKind, Order, TimeUnit
+from topics.flow.specs import Codec, Delivery, FlowSpec, JoinKind, Order, TimeUnit
 from topics.flow.write import to_yaml
 
 Setting = str | int | float | bool

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from topics.expressions.errors import nearest_word
+from topics.expressions import FieldType, nearest_word
 from topics.flow.document import Value
 from topics.flow.limits import (
     FIELDS_MAX,
@@ -18,7 +18,7 @@ from topics.flow.limits import (
 from topics.flow.problems import Path, Problems, one_of
 from topics.flow.read_operators import read_operator
 from topics.flow.section import Section, kind_of, shown
-from topics.flow.specs import Codec, Delivery, FieldType, FlowSpec, Qos, Sink, Source, TimeUnit
+from topics.flow.specs import Codec, Delivery, FlowSpec, Qos, Sink, Source, TimeUnit
 from topics.flow.words import FIELD_PATH, FLOW_NAME, HOST, NAME, REFERENCE, topic_fault
 
 _SOURCE = Source(name="", topic="")

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable
-from typing import cast, get_args
+from typing import cast
 
-from topics.expressions import Expression, ExpressionError, parse, parse_aggregation
-from topics.expressions.errors import nearest_word
+from topics.expressions import AGGREGATE_FUNCTIONS, Expression, ExpressionError, nearest_word, parse, parse_aggregation
 from topics.flow.document import Value
 from topics.flow.durations import format_duration
 from topics.flow.limits import (
@@ -22,7 +21,6 @@ from topics.flow.problems import Path, Problems, one_of
 from topics.flow.section import Section, shown
 from topics.flow.specs import (
     Aggregate,
-    AggregateFunction,
     Aggregation,
     Dedupe,
     Filter,
@@ -277,7 +275,7 @@ def _expressions(section: Section, key: str, expected: str, *, least: int = 1) -
 
 def _read_aggregation(name: str, value: Value, path: Path, problems: Problems) -> Aggregation:
     if not isinstance(value, str):
-        problems.add(path, f"is {shown(value)}", expected=f"{one_of(get_args(AggregateFunction))}, as in sum(bytes)")
+        problems.add(path, f"is {shown(value)}", expected=f"{one_of(AGGREGATE_FUNCTIONS)}, as in sum(bytes)")
         return Aggregation(name, "count")
     try:
         function, argument = parse_aggregation(value)

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from topics.expressions.errors import nearest_word
+from topics.expressions import FieldType, nearest_word
 from topics.flow.problems import one_of
-from topics.flow.specs import FieldType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Records that do not keep to their source's schema are no concern of this file; a
 
 from collections.abc import Callable, Sequence
 
-from topics.expressions import Expression, ExpressionError, parse, parse_aggregation
+from topics.expressions import Expression, ExpressionError, FieldType, parse, parse_aggregation
 from topics.flow.graph import Stream
 from topics.flow.problems import Path, Problems
 from topics.flow.read_operators import WINDOW_FIELDS, note_faults
@@ -15,7 +15,6 @@ from topics.flow.specs import (
     Aggregate,
     Aggregation,
     Dedupe,
-    FieldType,
     Filter,
     FlatMap,
     Join,
