@@ -5,7 +5,7 @@ A part knows where it stood in the text (`column`), which is no part of its valu
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal as OneOf
 
 ArithmeticOp = OneOf["+", "-", "*", "/", "//", "%"]
@@ -20,8 +20,10 @@ class Part:
 
     @property
     def children(self) -> "tuple[Tree, ...]":
-        """The parts directly below, in the order of the text."""
-        return ()
+        """The parts directly below, in the order of the text: what its fields hold, alone or in tuples."""
+        held = [getattr(self, each.name) for each in fields(self)]
+        listed = [each if isinstance(each, tuple) else (each,) for each in held]
+        return tuple(part for parts in listed for part in parts if isinstance(part, Tree))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,6 @@ class Item(Part):
     base: "Tree"
     key: "Tree"
 
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return self.base, self.key
-
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Part):
@@ -56,20 +54,12 @@ class ListOf(Part):
 
     items: "tuple[Tree, ...]"
 
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return self.items
-
 
 @dataclass(frozen=True, slots=True)
 class Negative(Part):
     """`-operand`."""
 
     operand: "Tree"
-
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return (self.operand,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +70,6 @@ class Arithmetic(Part):
     left: "Tree"
     right: "Tree"
 
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return self.left, self.right
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Part):
@@ -93,10 +79,6 @@ class Comparison(Part):
     left: "Tree"
     right: "Tree"
 
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return self.left, self.right
-
 
 @dataclass(frozen=True, slots=True)
 class Membership(Part):
@@ -105,10 +87,6 @@ class Membership(Part):
     item: "Tree"
     container: "Tree"
 
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return self.item, self.container
-
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Part):
@@ -116,20 +94,12 @@ class IsNull(Part):
 
     operand: "Tree"
 
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return (self.operand,)
-
 
 @dataclass(frozen=True, slots=True)
 class Not(Part):
     """`not operand`."""
 
     operand: "Tree"
-
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return (self.operand,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +109,6 @@ class Logic(Part):
     op: OneOf["and", "or"]
     operands: "tuple[Tree, ...]"
 
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return self.operands
-
 
 @dataclass(frozen=True, slots=True)
 class Call(Part):
@@ -150,10 +116,6 @@ class Call(Part):
 
     name: str
     arguments: "tuple[Tree, ...]"
-
-    @property
-    def children(self) -> "tuple[Tree, ...]":
-        return self.arguments
 
 
 Tree = Literal | Field | Item | ListOf | Negative | Arithmetic | Comparison | Membership | IsNull | Not | Logic | Call
