@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import process_time
+from typing import Any
 
 import msgspec
 
@@ -165,7 +166,7 @@ def hand_written_struct(raws: Sequence[bytes]) -> list[bytes]:
         elif ts < largest_ms - LATENESS_MS:
             continue
         if record.proto == "tcp" and record.bytes > 0:
-            slim = {"host": record.src, "bytes": record.bytes}
+            slim: dict[str, Any] = {"host": record.src, "bytes": record.bytes}
             start = ts - ts % SIZE_MS
             counts = windows.get(start)
             if counts is None:
