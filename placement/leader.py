@@ -274,7 +274,9 @@ class Leader:
         start, end = chain.start.resolve(attempt.placed), chain.end.resolve(attempt.placed)
         ant = RoutingAnt(self.flow.name, attempt.round, end, Trail.start(start), self.host)
         ants: list[LeaderEffect] = [Send(start, ant)] * self._release.routing_ants
-        return [*ants, self._patience(self.params.patience_ms)]
+        # Nothing is known of this network's delays yet: wait longer each time.
+        doublings = min(attempt.releases - 1 + self._attempts, 6)
+        return [*ants, self._patience(self.params.patience_ms * 2**doublings)]
 
     def _scout(self, rng: Chance) -> list[LeaderEffect]:
         """Enough routing ants are back: release scouts for the present chain."""
@@ -291,7 +293,7 @@ class Leader:
             via = beside[k // 2 % len(beside)] if beside and k % 2 and self.ants.scouting.join_hint else ""
             scouts.append(Send(order.start, scout(order, self.host, self.ants.scouting, rng=rng, via=via)))
         trip_ms = attempt.trip_ms if self.ants.scouting.queues else 2 * attempt.distance_ms
-        return [*scouts, self._patience(self._trips_ms(trip_ms))]
+        return [*scouts, self._patience(self._trips_ms(trip_ms) * 2 ** min(self._attempts, 6))]
 
     def _release_again(self, what: str, rng: Chance) -> list[LeaderEffect]:
         """Nobody came back in time: send more, or let the attempt fail."""

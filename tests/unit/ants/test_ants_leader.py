@@ -120,6 +120,7 @@ def test_it_sends_more_ants_when_too_few_come_back_in_time() -> None:
     stage.ants_return()
     stage.tell(TimerFired("patience"))
     assert {2} == {ant.round for ant in stage.sent(RoutingAnt)}  # two releases are used up: a new attempt
+    assert stage.found(SetTimer)[0].at_ms == 2 * PARAMS.patience_ms  # on a slow network patience must grow
     assert stage.leader.phase is Phase.ROUTING
 
 
