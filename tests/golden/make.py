@@ -89,6 +89,7 @@ SAMPLES: tuple[Message, ...] = (
         value=b'{"src":\xff',
         headers=(Header(name="trace", value=b"\x00\x01"), Header(name="empty", value=None)),
         cut=True,
+        computed="one",
     ),
     LateRecord(
         flow="top-talkers",
