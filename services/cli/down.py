@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from services.cli.exits import ExitCode
-from services.cli.options import HomeOption
-from services.cli.screen import busy, console, show_error
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import busy, console, print_json, show_error
 from services.embedded.home import Home
 from services.embedded.remote import stop
 from services.settings import load_settings
@@ -19,6 +19,7 @@ def down(
     home: HomeOption = None,
     wipe: Annotated[bool, typer.Option("--wipe", help="Remove all data too: topics, records, state.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Stop the stack; its data stays for the next `up`, unless --wipe removes it."""
     place = Home(load_settings({"home": home}).settings.home)
@@ -27,9 +28,12 @@ def down(
         raise typer.Exit(ExitCode.FAILURE)
     with busy("stopping"):
         stopped = stop(place)
+        removed = place.wipe() if wipe else False
+    if as_json:
+        print_json({"home": str(place.path), "stopped": stopped, "removed": removed})
+        return
     console.print(f"Stopped the stack in {place.path}." if stopped else f"Nothing ran in {place.path}.")
     if wipe:
-        removed = place.wipe()
         console.print(f"Removed its data from {place.path}." if removed else "There was no data to remove.")
 
 

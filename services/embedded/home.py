@@ -109,6 +109,7 @@ class Home:
             for folder in (self.kafka, self.redis, self.logs):
                 shutil.rmtree(folder, ignore_errors=True)
             for file in (self.record, self.cluster, self.lock):
+                file.with_suffix(".part").unlink(missing_ok=True)  # left when the disk was full
                 file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):
             self.path.rmdir()

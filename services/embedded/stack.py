@@ -112,8 +112,10 @@ class EmbeddedStack:
         except BaseException as fault:
             self._ready = False
             self._supervisor.stop()
-            self._write_record(error=INTERRUPTED if isinstance(fault, KeyboardInterrupt) else str(fault))
-            self._undo.close()
+            try:
+                self._write_record(error=INTERRUPTED if isinstance(fault, KeyboardInterrupt) else str(fault))
+            finally:
+                self._undo.close()
             raise
 
     def run(self, *processes: Process) -> None:

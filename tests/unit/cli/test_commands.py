@@ -192,6 +192,11 @@ def test_down_without_a_stack_is_no_fault() -> None:
     assert "Nothing ran" in result.output
 
 
+def test_down_as_json() -> None:
+    """For scripts: whether something ran, and whether something was removed."""
+    assert {"stopped": False, "removed": False}.items() <= json.loads(run("down", "--json").output).items()
+
+
 @pytest.fixture
 def data(home: Home) -> Path:
     """A home with something to lose."""
@@ -212,7 +217,8 @@ def test_wipe_asks_and_keeps_the_data_without_a_yes(data: Path, typed: str) -> N
 
 @pytest.mark.parametrize(("flags", "typed"), [(["--wipe"], "y\n"), (["--wipe", "--yes"], "")])
 def test_wipe_with_a_yes_removes_the_data(data: Path, home: Home, flags: list[str], typed: str) -> None:
-    """Typed or given."""
+    """Typed or given; also what a full disk left half written."""
+    home.record.with_suffix(".part").touch()
     assert ExitCode.OK == run("down", *flags, typed=typed).exit_code
     assert not home.path.exists()
 
