@@ -14,18 +14,22 @@ from services.cli.screen import console, errors, print_json
 from services.embedded.furniture import DEMO_SOURCE
 from services.embedded.record import ProcessRecord, StackRecord
 from services.logs import hide_in_text, hide_in_values
+from services.settings import load_settings
 from topics.admin import Difference
 
 
 def show_stack(record: StackRecord, home: Path, *, detached: bool) -> None:
     """The screen at the end of `up`."""
     program = _program()
+    there = "" if home == load_settings().settings.home else f" --home {home}"
     console.print(Panel(process_table(record.processes), title="Stigmergy is up", title_align="left", expand=False))
     tips = Table(box=None, show_header=False, pad_edge=False)
-    tips.add_row("see it", Text(", ".join(f"{program} {command}" for command in ("status", "flows", "top")), "cyan"))
+    tips.add_row(
+        "see it", Text(", ".join(f"{program} {command}{there}" for command in ("status", "flows", "top")), "cyan")
+    )
     tips.add_row("send records", f"to topic {DEMO_SOURCE.name} at {record.bootstrap}, with any Kafka client")
     tips.add_row("try a flow", Text(f"{program} flow run FILE --input records.jsonl", "cyan"))
-    tips.add_row("stop it", Text(f"{program} down" if detached else "Ctrl-C", "cyan"))
+    tips.add_row("stop it", Text(f"{program} down{there}" if detached else "Ctrl-C", "cyan"))
     tips.add_row("data and logs", Text(str(home)))
     console.print(tips, soft_wrap=True)
 

@@ -46,6 +46,16 @@ def test_what_to_try_next_can_be_typed_as_it_is_shown(
     """After `make up` the program is in .venv, and not on the PATH."""
     monkeypatch.setenv("PATH", path)
     monkeypatch.setattr(sys, "argv", [".venv/bin/stigmergy", "up"])
-    show_stack(StackRecord(pid=1, bootstrap="", redis_url=""), Path("home"), detached=True)
+    monkeypatch.setenv("STIGMERGY_HOME", "/a/home")
+    show_stack(StackRecord(pid=1, bootstrap="", redis_url=""), Path("/a/home"), detached=True)
     words = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["stop", "it", program, "down"] in words
+
+
+def test_a_home_that_only_a_flag_named_is_part_of_what_to_try(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without it, `down` would look into another home and find nothing."""
+    monkeypatch.setenv("STIGMERGY_HOME", "/a/home")
+    show_stack(StackRecord(pid=1, bootstrap="", redis_url=""), Path("/another"), detached=True)
+    assert "down --home /another" in capsys.readouterr().out
