@@ -11,7 +11,6 @@ times from the same state; then the record is a failure, state stays as it was, 
 """
 
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from services.operators.batch import Batch, Value
 from services.operators.failure import Failure, describe
 from services.operators.functions import load
 from services.operators.keys import group_reader
+from services.operators.nesting import TOO_DEEP, is_too_deep
 from services.operators.operator import Operator
 from services.operators.table import Table, decode_value, encode_value
 from topics.flow import specs
@@ -90,11 +90,14 @@ def _results(returned: Any) -> list[Value]:
     if not isinstance(returned, list) or not all(isinstance(each, dict) for each in returned):
         found = type(returned).__name__
         raise TypeError(f"returned {found}; expected a dict, a list of dicts, or None")
-    return _from_json(_to_json(returned))
+    results = _from_json(_to_json(returned))
+    if any(map(is_too_deep, results)):
+        raise ValueError(f"returned a record that is {TOO_DEEP}")
+    return results
 
 
 def _copies(values: list[Value]) -> list[Value]:
     try:
         return _unpack(_pack(values))
     except OverflowError:  # An integer beyond 64 bits, which MessagePack cannot carry.
-        return deepcopy(values)
+        return _from_json(_to_json(values))

@@ -1,5 +1,7 @@
 """Bytes to values and back: what is broken is set aside alone."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -7,6 +9,7 @@ from services.operators.batch import Batch
 from services.operators.decode import Decoder
 from services.operators.encode import SinkEncoder
 from services.operators.failure import Failure
+from services.operators.nesting import LEVELS_MAX
 from topics.flow.specs import Codec, Sink
 
 BROKEN = [b"", b"{", b"[1]", b"7", b'"text"', b"null", b'{"a": 1} trailing', b'{"a": "\xff"}', b'{"a":' * 100_000, None]
@@ -40,6 +43,20 @@ def test_names_that_are_not_ascii_are_decoded(codec: Codec) -> None:
     raw = encode(dict.fromkeys(names, 1))
     decoder = Decoder(codec, fields=frozenset("".join([name[:1], name[1:]]) for name in names))
     assert ([dict.fromkeys(names, 1)], {}) == decoder.decode([raw])
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+@pytest.mark.parametrize(
+    ("levels", "expected"), [(LEVELS_MAX, {}), (LEVELS_MAX + 1, {1: "ValueError: nested deeper than 200 levels"})]
+)
+def test_a_record_that_is_nested_too_deeply_is_set_aside(codec: Codec, levels: int, expected: dict[int, str]) -> None:
+    """An operator stands deeper in the stack than the decoder: what only just fits there would end the whole flow."""
+    deep: list[Any] = []
+    for _ in range(levels - 2):
+        deep = [deep]
+    encode = msgspec.json.encode if codec == "json" else msgspec.msgpack.encode
+    values, errors = Decoder(codec).decode([encode({"a": 1}), encode({"a": deep}), encode({"a": "x" * 10_000})])
+    assert (expected, 3) == (errors, len(values) + len(errors))
 
 
 def test_what_is_wrong_in_a_field_that_nobody_reads_does_not_matter() -> None:

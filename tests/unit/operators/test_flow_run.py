@@ -224,6 +224,22 @@ def test_a_bad_flow_and_a_missing_file_give_one_error_each(tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("levels", range(150, 1_001, 50))
+def test_no_depth_of_a_record_ends_a_flow(levels: int, tmp_path: Path) -> None:
+    """Grouping, ranking and copying go down a value level by level, with less of the stack left than the decoder."""
+    (tmp_path / "nested.py").write_text("def f(record, state):\n    state['r'] = record\n    return {'a': [record]}\n")
+    flow = flow_file(
+        tmp_path,
+        "seen: {python: 'nested:f', input: orders, state: true, by: [id]}\n"
+        "  counted: {op: aggregate, input: seen, by: [a], window: {size: 1m}, emit: {n: distinct(a), a2: last(a)}}\n"
+        "  op: {op: join, left: counted, right: counted, on: [a2], within: 1s}",
+    )
+    orders = tmp_path / "orders.jsonl"
+    deep, large = "[" * levels + "]" * levels, 2**90
+    orders.write_text(f'{{"t": 1, "id": {deep}}}\n{{"t": 2, "id": {large}}}\n')
+    assert (2 if levels < 200 else 1) == len(rows(run(flow, "--input", orders)))
+
+
 def test_a_short_file_does_not_hold_a_long_one_back(tmp_path: Path) -> None:
     """A source at its end ends: else a join would keep the whole other file in memory before its first lonely row."""
     sources = "a: {topic: a, event_time: t}\n  b: {topic: b, event_time: t}"
