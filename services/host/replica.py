@@ -10,7 +10,7 @@ from aiokafka import TopicPartition
 
 from services.host.changelog import apply
 from services.host.fetch import BlockConsumer
-from services.host.snapshot import SnapshotPlace, belongs, load_piece
+from services.host.snapshot import SnapshotPlace, load_piece
 from services.operators.program import Program
 
 FETCH_BYTES_MAX = 2 << 20
@@ -75,8 +75,9 @@ class Replica:
         while waiting:
             for at, records in (await consumer.getmany(*waiting, timeout_ms=200)).items():
                 if place is not None:
-                    pieces = [record.value for record in records if belongs(place, record.key)]
-                    self.entries_read += sum(load_piece(self._program, piece) for piece in pieces)
+                    self.entries_read += sum(
+                        load_piece(self._program, place, record.key, record.value) for record in records
+                    )
                 else:
                     self.entries_read += len(records)
                     apply(self._program, self._operators[at], records)

@@ -82,7 +82,8 @@ class Snapshots:
             return []
         name, keys = chunk
         data = self._program.tables[name].data
-        values = list(_encoded(name, [(key, data[key]) for key in keys if key in data]))
+        entries = [(key, data[key]) for key in keys if key in data]
+        values = list(_encoded(self._next.begun_ms, name, entries))
         first = self._next.pieces
         self._next = msgspec.structs.replace(self._next, pieces=first + len(values))
         return [(_key(self._next.slot, first + i), value) for i, value in enumerate(values)]
@@ -97,15 +98,15 @@ def _key(slot: int, piece: int) -> bytes:
     return b"%d/%d" % (slot, piece)
 
 
-def _encoded(name: str, entries: list[tuple[Any, Any]]) -> Iterator[bytes]:
+def _encoded(begun_ms: int, name: str, entries: list[tuple[Any, Any]]) -> Iterator[bytes]:
     """These entries as one piece, or as several if one would be too large."""
-    value = encode_value((name, entries))
+    value = encode_value((begun_ms, name, entries))
     if len(value) <= PIECE_BYTES_MAX or len(entries) == 1:
         yield value
         return
     half = len(entries) // 2
-    yield from _encoded(name, entries[:half])
-    yield from _encoded(name, entries[half:])
+    yield from _encoded(begun_ms, name, entries[:half])
+    yield from _encoded(begun_ms, name, entries[half:])
 
 
 def usable(place: SnapshotPlace | None, *, now_ms: int) -> SnapshotPlace | None:
@@ -113,15 +114,17 @@ def usable(place: SnapshotPlace | None, *, now_ms: int) -> SnapshotPlace | None:
     return place if place is not None and abs(now_ms - place.begun_ms) < AGE_MS_MAX else None
 
 
-def belongs(place: SnapshotPlace, key: bytes) -> bool:
-    """Whether a record of the snapshot topic is one of this snapshot's pieces."""
+def load_piece(program: Program, place: SnapshotPlace, key: bytes, value: bytes) -> int:
+    """Bring one record of the snapshot topic into the tables; returns its number of entries.
+
+    The topic may still hold pieces of snapshots before this one, or of one that was never completed: they do not count.
+    """
     slot, _, piece = key.partition(b"/")
-    return int(slot) == place.slot and int(piece) < place.pieces
-
-
-def load_piece(program: Program, value: bytes) -> int:
-    """Bring one piece into the tables; returns its number of entries."""
-    name, entries = decode_value(value)
+    if int(slot) != place.slot or int(piece) >= place.pieces:
+        return 0
+    begun_ms, name, entries = decode_value(value)
+    if begun_ms != place.begun_ms:
+        return 0
     table: Table = program.tables[name]
     if entries and type(entries[0][0]) is list:
         table.data.update((frozen(key), state) for key, state in entries)

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from aiokafka import AIOKafkaProducer
-from confluent_kafka import Consumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from services.host.changelog import changelog_topics
 from services.host.plan_topics import declarations
@@ -92,43 +91,64 @@ class Bench:
         finally:
             await producer.stop()
 
-    def read(self, topic: str, *, committed: bool = True) -> Rows:
+    async def read(self, topic: str, *, committed: bool = True) -> Rows:
         """Everything on a topic up to its present end."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "group.id": uuid.uuid4().hex,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed" if committed else "read_uncommitted",
-                "enable.partition.eof": True,
-            }
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.bootstrap,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed" if committed else "read_uncommitted",
         )
-        partitions = sorted(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
-        rows: Rows = []
-        open_partitions = set(partitions)
-        while open_partitions:
-            message = consumer.poll(10)
-            assert message is not None, f"no end of {topic} in 10 s"
-            if message.error() is not None:
-                open_partitions.discard(message.partition())
-            else:
-                rows.append((message.key(), msgspec.json.decode(message.value())))
-        consumer.close()
-        return rows
+        await consumer.start()
+        try:
+            await consumer._client.add_topic(topic)
+            partitions = [TopicPartition(topic, each) for each in sorted(consumer.partitions_for_topic(topic))]
+            consumer.assign(partitions)
+            ends = await consumer.end_offsets(partitions)
+            await consumer.seek_to_beginning(*partitions)
+            rows: Rows = []
+            while [at for at in partitions if await consumer.position(at) < ends[at]]:
+                for records in (await consumer.getmany(timeout_ms=200)).values():
+                    rows += [(record.key, msgspec.json.decode(record.value)) for record in records]
+            return rows
+        finally:
+            await consumer.stop()
 
     async def until(self, condition: Callable[[Rows], bool], *, timeout_s: float = 60.0) -> Rows:
         """What the sink holds when the condition is true of it."""
         rows: Rows = []
         try:
             async with asyncio.timeout(timeout_s):
-                while not condition(rows := await asyncio.to_thread(self.read, self.sink)):
+                while not condition(rows := await self.read(self.sink)):
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            raise AssertionError(
-                f"not in {timeout_s} s; the sink holds {len(rows)} rows; states {self.states}"
-            ) from None
+            written = await self.read(self.sink, committed=False)
+            pytest.fail(
+                f"not in {timeout_s} s; the sink holds {len(rows)} committed rows of {len(written)}\n{self.describe()}"
+            )
         return rows
+
+    def describe(self) -> str:
+        """Where everything stands, for a test that waited in vain."""
+        lines = [str(self.states)]
+        for segment in self.segments:
+            consumer = segment._consumer
+            lines.append(f"{segment.plan.segment.id}: assigned {consumer.assignment()}, feed {segment._background[0]}")
+            for seat in segment.seats.values():
+                task = seat.task
+                if task is None:
+                    lines.append(f"  {seat}: no task")
+                    continue
+                inputs = {name: (each.next_offset, each.fetch_offset) for name, each in task._inputs.by_name.items()}
+                marks = {name: task._inputs.watermark_ms(name) for name in inputs}
+                ends = {at: consumer.highwater(at) for at in consumer.assignment()}
+                lines.append(
+                    f"  {seat}: under way {task._under_way}, queue {task._queue.qsize()}, dirty {task._is_dirty}, "
+                    f"commits {task.commits}, transaction open {task._writer._open}, inputs {inputs}, "
+                    f"watermarks {marks}, highwaters {ends}, running {seat.running}\n"
+                    f"    tables { {name: len(table.data) for name, table in task._program.tables.items()} }"
+                )
+        return "\n".join(lines)
 
     async def stop(self) -> None:
         for segment in self.segments:
@@ -141,7 +161,10 @@ def bench(kafka: str, topic: Callable[..., str], tmp_path: Path) -> Iterator[Cal
     """Makes a bench from a flow's text, and its topics."""
 
     def make(text: str, *, partitions: int = 2) -> Bench:
-        source, sink = topic("source", partitions=partitions), topic("sink", partitions=partitions)
+        # Results carry their event times, which are long ago here: retention must not remove them.
+        forever = {"retention.ms": "-1"}
+        source = topic("source", partitions=partitions, config=forever)
+        sink = topic("sink", partitions=partitions, config=forever)
         name = f"flow-{uuid.uuid4().hex[:8]}"
         graph = parse_graph(text.format(flow=name, source=source, sink=sink))
         made = Bench(kafka, graph, source, sink, partitions, tmp_path)
