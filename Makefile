@@ -21,7 +21,8 @@ up: setup ## Start the product: Kafka, Redis and all services; Ctrl-C stops it
 	@$(BIN)/stigmergy up
 
 test: setup ## Run the unit, property, simulation and integration tests
-	@$(BIN)/pytest tests -m "not bench"
+	@$(BIN)/pytest tests -m "not bench and not integration" --numprocesses auto
+	@$(BIN)/pytest tests/integration
 
 lint: setup ## Ruff and mypy
 	@$(BIN)/ruff check .
