@@ -25,7 +25,8 @@ def start_detached(settings: Settings) -> StackRecord:
             f"a stack already runs in {home.path} (process {holder.pid})",
             "see it with stigmergy status, stop it with stigmergy down, or give this one another --home",
         )
-    home.logs.mkdir(parents=True, exist_ok=True)
+    home.make()
+    home.logs.mkdir(exist_ok=True)
     log = home.logs / "supervisor.log"
     with log.open("ab") as output:
         child = subprocess.Popen(

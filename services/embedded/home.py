@@ -88,10 +88,14 @@ class Home:
                 raise StackError(f"{self.lock} is locked by an unknown process", f"see who with: fuser {self.lock}")
             time.sleep(POLL_S)
 
+    def make(self) -> None:
+        """Makes the folder, for its owner only: records, and the credentials of a Redis, are nobody else's affair."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the lock. Raises AlreadyRunningError when another process does."""
-        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.make()
         descriptor = self._take_lock()
         try:
             holder = Holder(os.getpid(), psutil.Process().create_time())

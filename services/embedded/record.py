@@ -33,8 +33,9 @@ class StackRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_record(path: Path, record: StackRecord) -> None:
-    """Writes the record whole: a reader sees the one before or this one, never a part."""
+    """Writes the record whole: a reader sees the one before or this one, never a part. It may hold credentials."""
     part = path.with_suffix(".part")
+    part.touch(mode=0o600)
     part.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2))
     part.replace(path)
 

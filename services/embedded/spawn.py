@@ -20,7 +20,7 @@ def leashed(command: Sequence[str]) -> list[str]:
 
 
 def spawn(
-    command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None, folder: Path | None = None
+    command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
     """Starts the command; `environment` is added to ours; what it prints is appended to the log."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,6 @@ def spawn(
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
-            cwd=folder,
             start_new_session=True,
         )
 

@@ -122,6 +122,7 @@ def test_up_detached_returns_when_all_is_ready(user: User) -> None:
         assert expected in result.stdout
     assert "" == result.stderr
     assert user.sees()["ready"]
+    assert 0o700 == user.home.stat().st_mode & 0o777
     log = (user.home / "logs" / "supervisor.log").read_text().splitlines()
     assert "redis started" in [json.loads(line)["event"] for line in log]
 

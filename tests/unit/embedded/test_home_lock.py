@@ -12,6 +12,7 @@ import pytest
 
 from services.embedded.errors import AlreadyRunningError
 from services.embedded.home import Home
+from services.embedded.record import StackRecord, write_record
 
 HOLD = """
 import sys
@@ -94,3 +95,11 @@ def test_wipe_never_touches_a_home_in_use(home: Home) -> None:
         with pytest.raises(AlreadyRunningError):
             home.wipe()
         assert home.kafka.exists()
+
+
+def test_only_its_owner_can_read_a_home(home: Home) -> None:
+    """The record holds the address of Redis, which may hold a password; an older folder may be open to all."""
+    home.make()
+    assert 0o700 == home.path.stat().st_mode & 0o777
+    write_record(home.record, StackRecord(pid=1, bootstrap="", redis_url="redis://:hunter2@db"))
+    assert 0o600 == home.record.stat().st_mode & 0o777
