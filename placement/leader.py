@@ -70,6 +70,12 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
 """In which phases each event means something; elsewhere it is an ant that came too late, and is ignored."""
 
 
+_UNKNOWN_BYTES = 100.0
+"""Size of a message that nobody has measured yet."""
+_LEARN = 0.2
+"""Weight of one returned ant in what ants are thought to cost."""
+
+
 @dataclass(slots=True)
 class _Enforcing:
     """The plan that an enforcement ant is carrying out."""
@@ -113,6 +119,8 @@ class Leader:
         """How often in a row."""
         self._round = 0
         self._measured: Measured | None = None
+        self._routing_cost, self._scout_cost = 2_000.0, 20_000.0
+        """Byte-hops of one ant; guesses until the first come home."""
         self._unmeasured_rounds = 0
         self._dead: set[str] = set()
         """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
@@ -143,6 +151,8 @@ class Leader:
     def step(self, event: Any, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         """Take one event."""
         self._now_ms = now_ms
+        if isinstance(event, RoutingAntReturned | ScoutReport | ScoutFailed):
+            self._learn_cost(event)
         if self.phase not in WAITS_FOR[type(event)]:
             return []
         return self._reacts[type(event)](event, rng)
@@ -188,7 +198,7 @@ class Leader:
     def _on_crowded(self, event: Crowded, rng: Chance) -> list[LeaderEffect]:
         """A host of the flow got a longer queue: look for a better place now, if the budget allows."""
         watching = self.params.watch and event.host in self.running.values()
-        if not watching or self.budget.free_at_ms(now_ms=self._now_ms) > self._now_ms:
+        if not watching or self.budget.free_at_ms(self._round_cost, now_ms=self._now_ms) > self._now_ms:
             return []
         self._attempts = 0
         return self._begin(self._why_look(), rng)
@@ -207,7 +217,6 @@ class Leader:
 
     def _on_routing_ant(self, news: RoutingAntReturned, rng: Chance) -> list[LeaderEffect]:
         attempt = self._attempt
-        self._pay(news.byte_hops)
         if attempt is None or news.round != attempt.round:
             return []
         attempt.returned += 1
@@ -217,7 +226,6 @@ class Leader:
 
     def _on_report(self, report: ScoutReport, rng: Chance) -> list[LeaderEffect]:
         attempt = self._attempt
-        self._pay(report.byte_hops)
         if attempt is None or report.round != attempt.round or report.chain != attempt.chain:
             return []
         attempt.reports.append(report)
@@ -225,7 +233,6 @@ class Leader:
         return self._choose(rng) if enough or self._is_outstanding(report) else []
 
     def _on_scout_failed(self, news: ScoutFailed, _: Chance) -> list[LeaderEffect]:
-        self._pay(news.byte_hops)
         return []
 
     def _on_measured(self, news: Measured, _: Chance) -> list[LeaderEffect]:
@@ -274,6 +281,7 @@ class Leader:
         start, end = chain.start.resolve(attempt.placed), chain.end.resolve(attempt.placed)
         ant = RoutingAnt(self.flow.name, attempt.round, end, Trail.start(start), self.host)
         ants: list[LeaderEffect] = [Send(start, ant)] * self._release.routing_ants
+        self._pay(self._release.routing_ants * self._routing_cost)
         # Nothing is known of this network's delays yet: wait longer each time.
         doublings = min(attempt.releases - 1 + self._attempts, 6)
         return [*ants, self._patience(self.params.patience_ms * 2**doublings)]
@@ -292,6 +300,7 @@ class Leader:
         for k in range(count):
             via = beside[k // 2 % len(beside)] if beside and k % 2 and self.ants.scouting.join_hint else ""
             scouts.append(Send(order.start, scout(order, self.host, self.ants.scouting, rng=rng, via=via)))
+        self._pay(count * self._scout_cost)
         trip_ms = attempt.trip_ms if self.ants.scouting.queues else 2 * attempt.distance_ms
         return [*scouts, self._patience(self._trips_ms(trip_ms) * 2 ** min(self._attempts, 6))]
 
@@ -386,9 +395,7 @@ class Leader:
             Send(host, Activation(self.flow.name, self.epoch, self.host)) for host in sorted(kept)
         ]
         effects += [Send(host, Release(self.flow.name, self.epoch - 1)) for host in sorted(set(before.values()) - kept)]
-        graph = self.flow.graph
-        bytes_per_ms = sum(edge.rate_per_ms * edge.message_bytes for edge in graph.edges) / len(graph.edges)
-        self.budget.earn(bytes_per_ms * max(1, attempt.hops), now_ms=self._now_ms)
+        self.budget.earn(self._data_byte_hops_per_ms(attempt.hops), now_ms=self._now_ms)
         return self._rest([*effects, Published(self.plan, attempt.cost_ms, attempt.reason.value)])
 
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
@@ -398,7 +405,8 @@ class Leader:
             return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
         if self.plan is None or not self.params.watch:
             return effects
-        at_ms = max(self._now_ms + self.params.watch_every_ms, self.budget.free_at_ms(now_ms=self._now_ms))
+        earned_ms = self.budget.free_at_ms(self._round_cost, now_ms=self._now_ms)
+        at_ms = max(self._now_ms + self.params.watch_every_ms, earned_ms)
         return effects if math.isinf(at_ms) else [*effects, SetTimer(self.flow.name, "rest", at_ms)]
 
     def _measure(self) -> list[LeaderEffect]:
@@ -432,8 +440,34 @@ class Leader:
         return report.score_ms <= self.params.outstanding * bound_ms
 
     def _pay(self, byte_hops: float) -> None:
+        """Ants of a running flow are paid for when they leave: the lost ones cost as much as those that return."""
         if self.plan is not None:
             self.budget.pay(byte_hops, now_ms=self._now_ms)
+
+    @property
+    def _round_cost(self) -> float:
+        """Byte-hops of one round of watching, all chains."""
+        ants = self.params.watching
+        chain = ants.routing_ants * self._routing_cost + ants.scouts * self._scout_cost
+        return chain * len(self._chains)
+
+    def _learn_cost(self, news: RoutingAntReturned | ScoutReport | ScoutFailed) -> None:
+        """What an ant costs is known from those that came home, also late."""
+        if isinstance(news, RoutingAntReturned):
+            self._routing_cost += _LEARN * (news.byte_hops - self._routing_cost)
+        else:
+            self._scout_cost += _LEARN * (news.byte_hops - self._scout_cost)
+
+    def _data_byte_hops_per_ms(self, hops: int) -> float:
+        """At least what the flow's data cost the network: its thinnest stream between hosts, all the way."""
+        running, graph = self.running, self.flow.graph
+        streams = []
+        for edge in graph.edges:
+            origin = edge.tail_host if edge.from_source else running[edge.tail_task]
+            target = edge.head_host if edge.to_sink else running[edge.head_task]
+            if origin != target:
+                streams.append(edge.rate_per_ms * (edge.message_bytes or _UNKNOWN_BYTES))
+        return min(streams, default=0.0) * max(1, hops)
 
     def _trips_ms(self, trip_ms: float) -> float:
         return self.params.patience_trips * trip_ms + self.params.patience_ms / 10

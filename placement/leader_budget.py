@@ -1,6 +1,6 @@
 """Budget: a token bucket in byte-hops, filled by the data that a flow moves, emptied by the ants that watch it.
 
-Ants are paid for when they come home, because only then is their cost known; a leader in debt releases nobody.
+Ants are paid for when they leave, at what earlier ones cost; a round that has not been earned yet has to wait.
 """
 
 import math
@@ -14,34 +14,34 @@ class Budget:
         self._depth_ms = depth_ms
         self._income_per_ms = 0.0
         self._tokens = 0.0
+        self._wanted = 0.0
         self._counted_ms = 0.0
         self.spent = 0.0
         """Byte-hops paid in all."""
 
     def earn(self, data_byte_hops_per_ms: float, *, now_ms: float) -> None:
-        """The flow now moves this much data; the first time, the bucket is full."""
-        first = self._income_per_ms == 0.0
+        """The flow now moves this much data."""
         self._count(now_ms)
         self._income_per_ms = (self._share or 0.0) * data_byte_hops_per_ms
-        if first:
-            self._tokens = self._income_per_ms * self._depth_ms
 
     def pay(self, byte_hops: float, *, now_ms: float) -> None:
-        """An ant came home, having cost this much."""
+        """Ants leave that will cost this much."""
         self._count(now_ms)
         self._tokens -= byte_hops
         self.spent += byte_hops
 
-    def free_at_ms(self, *, now_ms: float) -> float:
-        """When ants may be released again; never, for a flow in debt that moves no data."""
+    def free_at_ms(self, byte_hops: float, *, now_ms: float) -> float:
+        """When ants that cost this much may be released; never, for a flow that moves no data."""
         if self._share is None:
             return now_ms
         self._count(now_ms)
-        if self._tokens >= 0:
+        self._wanted = byte_hops
+        if self._tokens >= byte_hops:
             return now_ms
-        return now_ms - self._tokens / self._income_per_ms if self._income_per_ms else math.inf
+        return now_ms + (byte_hops - self._tokens) / self._income_per_ms if self._income_per_ms else math.inf
 
     def _count(self, now_ms: float) -> None:
         elapsed_ms = now_ms - self._counted_ms
         self._counted_ms = now_ms
-        self._tokens = min(self._tokens + elapsed_ms * self._income_per_ms, self._income_per_ms * self._depth_ms)
+        most = max(self._income_per_ms * self._depth_ms, self._wanted)
+        self._tokens = min(self._tokens + elapsed_ms * self._income_per_ms, most)

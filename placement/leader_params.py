@@ -46,7 +46,7 @@ class LeaderParams:
     """Predicted pause of a moved task."""
     horizon_ms: float = 60_000.0
     """How long a better placement is assumed to stay better."""
-    budget_share: float | None = 8e-5
+    budget_share: float | None = 3e-5
     """Ants of a running flow may take this share of its data's byte-hops; None: no limit."""
     budget_depth_ms: float = 60_000.0
     """A leader may save this much time's worth of budget."""

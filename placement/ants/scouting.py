@@ -51,7 +51,8 @@ class ScoutingParams:
     queues: bool = False
     """Whether scouts wait in server queues like data. Ours have a topic of their own; routing ants measure queues."""
     failures_to_weaken: int = 3
-    max_hops: int = 200
+    max_hops: int = 100
+    """A scout that has lost its way costs more than ten that have not."""
 
     def __post_init__(self) -> None:
         if not 0 < self.least_alpha <= self.most_alpha <= 1:

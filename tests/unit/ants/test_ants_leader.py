@@ -339,11 +339,9 @@ def test_chains_are_placed_one_after_the_other_and_enforced_together() -> None:
     assert {"x": 8.0, "y": 16.0} == {stop.host: stop.price_ms for stop in ant.stops}
 
 
-def test_a_leader_in_debt_waits_for_its_budget() -> None:
+def test_a_round_that_has_not_been_earned_yet_waits() -> None:
     """Ants of a running flow may take a share of the data's byte-hops and no more."""
     poor = Stage(params=replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0)).placed("x", "x")
-    poor.look_again(now_cost_ms=100.0)
-    poor.report("x", "x", cost_ms=100.0)
     (timer,) = poor.found(SetTimer)
     assert timer.at_ms > 100 * PARAMS.watch_every_ms
     rich = Stage(params=replace(PARAMS, budget_share=None)).placed("x", "x")
