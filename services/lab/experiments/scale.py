@@ -21,7 +21,8 @@ from services.lab.samples import Sample
 SIZES = (200, 400, 600)
 QUERIES = 300
 WORKLOAD = QueryParams(least_rate_per_ms=0.02, most_rate_per_ms=0.15)
-STEADY_MS = 120_000.0
+STEADY_MS = 900_000.0
+"""Long enough for every leader to earn a few rounds of ants."""
 
 
 def _fig_4(trial: Trial) -> list[Sample]:
