@@ -14,7 +14,7 @@ from typing import Any
 import faust
 from faust.app.base import BootStrategy
 
-from services.host.task import FetchedBlock
+from services.host.inbox import FetchedBlock
 
 CHANNEL_BLOCKS_MAX = 4
 

@@ -13,7 +13,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 from aiokafka import TopicPartition
 
@@ -21,6 +20,7 @@ from services.host.changelog import drained
 from services.host.edge_headers import RESTS, born_header
 from services.host.edges import EdgeOutput
 from services.host.fetch import Record
+from services.host.inbox import FetchedBlock, Inbox, Order, joined, size_bytes
 from services.host.memory import Memory
 from services.host.partitioner import Partitioner
 from services.host.segment_plan import Output, SegmentPlan
@@ -32,9 +32,6 @@ from services.operators.batch import Batch
 from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
 from topics.messages import OperatorMetrics, Origin
-
-BLOCKS_UNDER_WAY_MAX = 3
-"""Blocks that were fetched and not yet processed; with that many its segment fetches no more for a task."""
 
 TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
@@ -55,23 +52,6 @@ class TaskContext:
     allow: tuple[str, ...] = ()
     now_ms: ClockMs = wall_clock_ms
     writer: WriterParams = field(default_factory=WriterParams)
-
-
-class _Order(Enum):
-    """What a task is told to do beside processing blocks."""
-
-    TICK = "tick"
-    COMMIT = "commit"
-    STOP = "stop"
-
-
-@dataclass(frozen=True, slots=True)
-class FetchedBlock:
-    """All records that one fetch brought for one input of one task."""
-
-    task: "Task"
-    input_name: str
-    records: list[Record]
 
 
 class Task:
@@ -113,8 +93,7 @@ class Task:
             if output.sink is None
         ]
         self._writer = Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
-        self._queue: asyncio.Queue[FetchedBlock | _Order | Exception] = asyncio.Queue()
-        self._under_way = 0
+        self._inbox = Inbox()
         self._entry_bytes = 0.0
         self._rests = False
         self._listened_ms = 0
@@ -131,13 +110,13 @@ class Task:
     @property
     def unprocessed(self) -> dict[TopicPartition, int | None]:
         """The first offset of each input that is not yet processed; None: all that was fetched is."""
-        idle = self._under_way == 0
+        idle = self._inbox.is_idle
         return {each.at: None if idle else each.next_offset for each in self._inputs.by_name.values()}
 
     @property
     def has_room(self) -> bool:
         """Whether more blocks may be fetched for it."""
-        return self._under_way < BLOCKS_UNDER_WAY_MAX
+        return self._inbox.has_room
 
     async def fence(self) -> None:
         """Take over from the former owner: all that it committed can be read after this, and nothing more comes."""
@@ -150,15 +129,16 @@ class Task:
         self._changelog_offsets = self._memory.positions
         return entries
 
-    def fetched(self, input_name: str, records: list[Record]) -> "FetchedBlock":
+    def fetched(self, input_name: str, records: list[Record]) -> FetchedBlock:
         """Note that these records were fetched, so that they are fetched once; the block is to be taken, in order."""
         self._inputs.by_name[input_name].fetch_offset = records[-1].offset + 1
-        self._under_way += 1
-        return FetchedBlock(self, input_name, records)
+        block = FetchedBlock(self, input_name, records, size_bytes(records))
+        self._inbox.announce(block)
+        return block
 
-    def take(self, block: "FetchedBlock") -> None:
+    def take(self, block: FetchedBlock) -> None:
         """Queue a block for processing. A task that has ended ignores it: its successor fetches it again."""
-        self._queue.put_nowait(block)
+        self._inbox.put(block)
 
     def tick(self, *, is_listening: bool) -> None:
         """Let time move on where nothing came. Time counts only while the task listens: what a frozen host, a broker
@@ -167,37 +147,29 @@ class Task:
         if is_listening:
             self._listened_ms += round(min(now_s - self._ticked_s, TICK_S_MAX) * 1_000)
         self._ticked_s = now_s
-        if self._queue.empty():
-            self._queue.put_nowait(_Order.TICK)
+        if self._inbox.is_empty:
+            self._inbox.put(Order.TICK)
 
     async def run(self) -> None:
         """Process blocks and commit, until told to stop. Raises what made it fail."""
         while True:
-            order = await self._next()
+            order = await self._inbox.next(self._commit_in_s if self._is_dirty else None)
             if isinstance(order, Exception):
                 raise order
-            if isinstance(order, FetchedBlock):
-                await self._process(order.input_name, order.records)
-                self._under_way -= 1
+            if isinstance(order, list):
+                await self._process(order[0].input_name, joined(order))
+                self._inbox.done(order)
                 self.on_room()
-            elif order is _Order.TICK:
+            elif order is Order.TICK:
                 await self._advance()
-            if self._is_dirty and (order is _Order.STOP or time.monotonic() >= self._commit_at_s):
+            if self._is_dirty and (order is Order.STOP or self._commit_in_s <= 0):
                 await self._commit()
-            if order is _Order.STOP:
+            if order is Order.STOP:
                 return
 
-    async def _next(self) -> "FetchedBlock | _Order | Exception":
-        """What to do next: the next in the queue, or a commit when one is due and the queue is empty."""
-        if not self._queue.empty():
-            return self._queue.get_nowait()
-        if not self._is_dirty:
-            return await self._queue.get()
-        try:
-            async with asyncio.timeout(max(0.0, self._commit_at_s - time.monotonic())):
-                return await self._queue.get()
-        except TimeoutError:
-            return _Order.COMMIT
+    @property
+    def _commit_in_s(self) -> float:
+        return max(0.0, self._commit_at_s - time.monotonic())
 
     def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
         """What was measured since the last report."""
@@ -211,11 +183,11 @@ class Task:
 
     def fail(self, error: Exception) -> None:
         """Let `run` raise this error: the task can't go on."""
-        self._queue.put_nowait(error)
+        self._inbox.put(error)
 
     def stop(self) -> None:
         """Let `run` work off what was taken, commit it, and return."""
-        self._queue.put_nowait(_Order.STOP)
+        self._inbox.put(Order.STOP)
 
     async def close(self) -> None:
         """Leave. What was not committed will be done again by the next owner."""

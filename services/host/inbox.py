@@ -1,0 +1,124 @@
+"""A task's inbox: the blocks that were fetched for it and what else it is told to do, in the order in which they came.
+
+It bounds what is fetched ahead. Small blocks that wait right behind one another leave it together: a batch costs as
+much as a hundred records, so a trickle of records must not become as many batches.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from services.host.fetch import Record
+
+if TYPE_CHECKING:
+    from services.host.task import Task
+
+BLOCKS_MAX = 3
+"""With so many blocks that are not yet processed, no more are fetched, unless they are small."""
+SMALL_BYTES_MAX = 256 * 1024
+"""Blocks of fewer bytes in all are fetched whatever their number."""
+RECORD_BYTES_MIN = 64
+TOGETHER_RECORDS_MAX = 2_000
+"""Blocks leave together up to about so many records."""
+
+
+class Order(Enum):
+    """What a task is told to do beside processing blocks."""
+
+    TICK = "tick"
+    COMMIT = "commit"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedBlock:
+    """All records that one fetch brought for one input of one task."""
+
+    task: "Task"
+    input_name: str
+    records: list[Record]
+    size_bytes: int
+
+
+Entry = FetchedBlock | Order | Exception
+
+
+class Inbox:
+    """`announce` a block when it is fetched, `put` it when it comes; `done` when what `next` gave is processed."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Entry] = asyncio.Queue()
+        self._held: Entry | None = None
+        self._under_way = 0
+        self._under_way_bytes = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more blocks may be fetched."""
+        return self._under_way < BLOCKS_MAX or self._under_way_bytes < SMALL_BYTES_MAX
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was fetched is processed."""
+        return self._under_way == 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return self._held is None and self._queue.empty()
+
+    def announce(self, block: FetchedBlock) -> None:
+        """This block was fetched, and is on its way."""
+        self._under_way += 1
+        self._under_way_bytes += block.size_bytes
+
+    def put(self, entry: Entry) -> None:
+        """Behind all others."""
+        self._queue.put_nowait(entry)
+
+    async def next(self, timeout_s: float | None) -> list[FetchedBlock] | Order | Exception:
+        """What to do next: blocks of one input, or an order; a commit if nothing comes in time."""
+        entry = await self._first(timeout_s)
+        return self._with_followers(entry) if isinstance(entry, FetchedBlock) else entry
+
+    def done(self, blocks: Sequence[FetchedBlock]) -> None:
+        """These blocks are processed."""
+        self._under_way -= len(blocks)
+        self._under_way_bytes -= sum(block.size_bytes for block in blocks)
+
+    async def _first(self, timeout_s: float | None) -> Entry:
+        if self._held is not None:
+            held, self._held = self._held, None
+            return held
+        if not self._queue.empty():
+            return self._queue.get_nowait()
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._queue.get()
+        except TimeoutError:
+            return Order.COMMIT
+
+    def _with_followers(self, block: FetchedBlock) -> list[FetchedBlock]:
+        blocks, records = [block], len(block.records)
+        while records < TOGETHER_RECORDS_MAX and not self._queue.empty():
+            following = self._queue.get_nowait()
+            if not isinstance(following, FetchedBlock) or following.input_name != block.input_name:
+                self._held = following
+                break
+            blocks.append(following)
+            records += len(following.records)
+        return blocks
+
+
+def size_bytes(records: Sequence[Record]) -> int:
+    """About how much memory some records take. Many records are not small, whatever they take: not worth counting."""
+    if len(records) > TOGETHER_RECORDS_MAX:
+        return SMALL_BYTES_MAX
+    return sum([RECORD_BYTES_MIN + len(record.value or b"") for record in records])
+
+
+def joined(blocks: Sequence[FetchedBlock]) -> list[Record]:
+    """The records of some blocks, in order."""
+    return blocks[0].records if len(blocks) == 1 else [record for block in blocks for record in block.records]

@@ -1,0 +1,97 @@
+"""What a task does next, and how much may be fetched for it meanwhile."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from services.host.inbox import BLOCKS_MAX, SMALL_BYTES_MAX, FetchedBlock, Inbox, Order, joined, size_bytes
+
+TASK: Any = None
+
+
+def block(*values: bytes, input_name: str = "packets") -> FetchedBlock:
+    records = [SimpleNamespace(value=value) for value in values]
+    return FetchedBlock(TASK, input_name, records, size_bytes(records))
+
+
+def put(inbox: Inbox, *entries: FetchedBlock | Order) -> None:
+    for entry in entries:
+        if isinstance(entry, FetchedBlock):
+            inbox.announce(entry)
+        inbox.put(entry)
+
+
+def test_small_blocks_that_wait_leave_together_in_order() -> None:
+    """Each batch costs as much as a hundred records."""
+    inbox = Inbox()
+    put(inbox, block(b"1"), block(b"2", b"3"), block(b"4"))
+    blocks = asyncio.run(inbox.next(None))
+    assert isinstance(blocks, list)
+    assert [b"1", b"2", b"3", b"4"] == [record.value for record in joined(blocks)]
+    inbox.done(blocks)
+    assert inbox.is_idle
+
+
+def test_an_order_stays_between_the_blocks_around_it() -> None:
+    """A stop means: work off what came before it."""
+    inbox = Inbox()
+    put(inbox, block(b"1"), Order.STOP, block(b"2"))
+
+    async def three() -> list[Any]:
+        return [await inbox.next(None) for _ in range(3)]
+
+    first, second, third = asyncio.run(three())
+    assert ([b"1"], Order.STOP, [b"2"]) == (
+        [record.value for record in joined(first)],
+        second,
+        [record.value for record in joined(third)],
+    )
+
+
+def test_blocks_of_two_inputs_stay_apart() -> None:
+    """A batch belongs to one input; and the order between inputs is kept."""
+    inbox = Inbox()
+    put(inbox, block(b"1"), block(b"2", input_name="other"), block(b"3"))
+
+    async def three() -> list[Any]:
+        return [await inbox.next(None) for _ in range(3)]
+
+    assert [["packets"], ["other"], ["packets"]] == [
+        [each.input_name for each in blocks] for blocks in asyncio.run(three())
+    ]
+
+
+def test_a_commit_is_due_when_nothing_comes_in_time() -> None:
+    """What was processed must not wait for the next record."""
+    assert Order.COMMIT is asyncio.run(Inbox().next(0.001))
+
+
+def test_large_blocks_are_bounded_by_their_number() -> None:
+    """Memory is bounded however slow the sink is."""
+    inbox = Inbox()
+    for _ in range(BLOCKS_MAX):
+        assert inbox.has_room
+        put(inbox, block(b"x" * SMALL_BYTES_MAX))
+    assert not inbox.has_room
+
+
+def test_small_blocks_are_bounded_by_their_bytes() -> None:
+    """A trickle may run ahead, but not for ever."""
+    inbox = Inbox()
+    fetched = 0
+    while inbox.has_room:
+        put(inbox, block(b"x" * 1_000))
+        fetched += 1
+    assert BLOCKS_MAX < fetched < SMALL_BYTES_MAX // 1_000
+
+
+def test_a_block_counts_until_it_is_processed() -> None:
+    """Else a slow operator would be fetched for without end."""
+    inbox = Inbox()
+    for _ in range(BLOCKS_MAX):
+        put(inbox, block(b"x" * SMALL_BYTES_MAX))
+    blocks = asyncio.run(inbox.next(None))
+    assert isinstance(blocks, list)
+    assert (False, False) == (inbox.has_room, inbox.is_idle)
+    inbox.done(blocks)
+    assert inbox.has_room
