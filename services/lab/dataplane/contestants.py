@@ -34,11 +34,12 @@ class Bout:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """`commands` gives the processes to run, most often one."""
+    """`commands` gives the processes to run, most often one. `is_committed`: results count when they are committed."""
 
     name: str
     commands: Callable[[Bout], list[list[str]]]
     patience: Patience = field(default_factory=Patience)
+    is_committed: bool = False
 
 
 def host_command(ground: Ground, name: str, *, log_level: str = "warning") -> list[str]:
@@ -56,7 +57,7 @@ def ours(name: str = OURS, *, hosts: int = 1, delivery: str = "at_least_once") -
         submit(bout.ground.bootstrap, flow, hosts=names)
         return [host_command(bout.ground, each) for each in names]
 
-    return Contestant(name, commands)
+    return Contestant(name, commands, is_committed=delivery == "exactly_once")
 
 
 def bare_loop(name: str, *options: str) -> Contestant:

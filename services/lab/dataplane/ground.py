@@ -73,10 +73,11 @@ class Ground:
             for deleted in self.client.delete_topics(names).values():
                 deleted.result(TIMEOUT_S)
 
-    def visible(self, topic: str, partitions: int = PARTITIONS) -> int:
-        """How many records a reader of committed records can see, counting a transaction's markers as records."""
+    def visible(self, topic: str, *, is_committed: bool, partitions: int = PARTITIONS) -> int:
+        """How many records a reader can see, of all or of the committed ones; a transaction's markers count too."""
         wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
-        found = self.client.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED)
+        isolation = IsolationLevel.READ_COMMITTED if is_committed else IsolationLevel.READ_UNCOMMITTED
+        found = self.client.list_offsets(wanted, isolation_level=isolation)
         try:
             return sum(each.result(TIMEOUT_S).offset for each in found.values())
         except KafkaException:  # most likely the client has not yet heard who leads a topic that was made just now

@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -32,31 +31,19 @@ WARM_UP_S, MEASURED_S = 2.0, 5.0
 EXACTLY_ONCE = f"{OURS}, exactly_once"
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """Who is measured, and what its reader may see."""
-
-    contestant: Contestant
-    isolation: str = "read_uncommitted"
-
-
-SIDES_MEASURED = (
-    Side(ours(OURS)),
-    Side(bare_loop(BARE_LOOP, "--at-once")),
-    Side(ours(EXACTLY_ONCE, delivery="exactly_once"), "read_committed"),
-)
+MEASURED = (ours(OURS), bare_loop(BARE_LOOP, "--at-once"), ours(EXACTLY_ONCE, delivery="exactly_once"))
 
 
 def latency(ground: Ground, *, repetitions: int) -> list[Row]:
     """Median and 99th percentile of each side at each load, and ours over the bare loop's."""
     ground.say("finding the rate that this machine sustains")
-    capacity_per_s = min(_rate_per_s(ground, side) for side in SIDES_MEASURED[:2])
+    capacity_per_s = min(_rate_per_s(ground, side) for side in MEASURED[:2])
     found = [Row.of("latency: rate at full load", [capacity_per_s], "records/s")]
     for load in LOADS:
-        quantiles: dict[str, list[tuple[float, float]]] = {side.contestant.name: [] for side in SIDES_MEASURED}
+        quantiles: dict[str, list[tuple[float, float]]] = {side.name: [] for side in MEASURED}
         for repetition in range(repetitions):
-            for side in SIDES_MEASURED:
-                name = side.contestant.name
+            for side in MEASURED:
+                name = side.name
                 ground.say(f"latency at {load:.0%}, {name}, repetition {repetition + 1} of {repetitions}")
                 samples_ms = _latencies_ms(ground, side, round(load * capacity_per_s))
                 quantiles[name].append((float(np.quantile(samples_ms, 0.5)), float(np.quantile(samples_ms, 0.99))))
@@ -74,7 +61,7 @@ def _rows(load: float, quantiles: dict[str, list[tuple[float, float]]]) -> Itera
         yield Row.of(f"{measure}: {OURS} over {BARE_LOOP}", ratios, "ratio", baseline=BARE_LOOP)
 
 
-def _rate_per_s(ground: Ground, side: Side) -> float:
+def _rate_per_s(ground: Ground, side: Contestant) -> float:
     """Results/s while the sender does all it can."""
     with _stream(ground, side, UNLIMITED) as read:
         begin_s = time.monotonic()
@@ -84,7 +71,7 @@ def _rate_per_s(ground: Ground, side: Side) -> float:
         return count / (time.monotonic() - begin_s)
 
 
-def _latencies_ms(ground: Ground, side: Side, rate_per_s: int) -> list[float]:
+def _latencies_ms(ground: Ground, side: Contestant, rate_per_s: int) -> list[float]:
     samples_ms: list[float] = []
     with _stream(ground, side, rate_per_s) as read:
         end_s = time.monotonic() + MEASURED_S
@@ -94,15 +81,15 @@ def _latencies_ms(ground: Ground, side: Side, rate_per_s: int) -> list[float]:
 
 
 @contextmanager
-def _stream(ground: Ground, side: Side, rate_per_s: int) -> Iterator[Callable[[], list[float]]]:
+def _stream(ground: Ground, side: Contestant, rate_per_s: int) -> Iterator[Callable[[], list[float]]]:
     """A sender, a side and a reader at work, warm. Each call of the reader gives the latencies of what came, in ms."""
     source, sink = ground.new_topic("source"), ground.new_topic("sink")
     bout = Bout(ground, f"bench-{uuid.uuid4().hex[:8]}", FILTER_PROJECT, source, sink)
-    reader = _Reader(ground.bootstrap, sink, side.isolation)
+    reader = _Reader(ground.bootstrap, sink, is_committed=side.is_committed)
     pacer = [sys.executable, str(SIDES / "pacer.py"), ground.bootstrap, source, str(rate_per_s)]
     log = ground.folder / f"{bout.id}.log"
     try:
-        with running([*side.contestant.commands(bout), pacer], log) as children:
+        with running([*side.commands(bout), pacer], log) as children:
             _warm_up(reader, children)
             yield reader.read_ms
     finally:
@@ -128,13 +115,13 @@ class _Sent(msgspec.Struct, gc=False):
 
 
 class _Reader:
-    def __init__(self, bootstrap: str, topic: str, isolation: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, *, is_committed: bool) -> None:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
                 "group.id": uuid.uuid4().hex,
                 "enable.auto.commit": False,
-                "isolation.level": isolation,
+                "isolation.level": "read_committed" if is_committed else "read_uncommitted",
             }
         )
         self._consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])

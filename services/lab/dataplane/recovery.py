@@ -38,7 +38,11 @@ def recovery(ground: Ground, *, keys: int, repetitions: int) -> list[Row]:
 
     def work_off(records: int, *, trickle_s: float = 0.0) -> None:
         with running([command], ground.folder / f"{flow}-work.log"):
-            wait_until(lambda: ground.visible(sink) >= records, timeout_s=WORK_TIMEOUT_S, what=f"{records} results")
+            wait_until(
+                lambda: ground.visible(sink, is_committed=True) >= records,
+                timeout_s=WORK_TIMEOUT_S,
+                what=f"{records} results",
+            )
             end_s = time.monotonic() + trickle_s
             while time.monotonic() < end_s:
                 ground.write(source, _records(TRICKLE_RECORDS, keys=keys))

@@ -45,7 +45,15 @@ def contend(ground: Ground, contestant: Contestant, job: Job, backlog: Backlog, 
     results = backlog.results[job.name]
     try:
         with running(contestant.commands(bout), log) as children:
-            samples = watch(ground, children, bout.sink, results=results, patience=contestant.patience, log=log)
+            samples = watch(
+                ground,
+                children,
+                bout.sink,
+                results=results,
+                is_committed=contestant.is_committed,
+                patience=contestant.patience,
+                log=log,
+            )
         if is_audited:
             audit(ground.bootstrap, job, backlog.topic, bout.sink)
     finally:

@@ -1,7 +1,8 @@
 """One trial: a process does a job on the backlog, and is watched from outside, in the same way whatever it is.
 
-Progress is how many results a reader of committed records can see. The clock runs from a moment after the first of
-them, when the process is warm, until the last, or until enough time has gone by for a slow one.
+Progress is how many results a reader can see; those of exactly_once only when they are committed. The clock runs from
+a moment after the first of them, when the process is warm, until the last, or until enough time has gone by for a slow
+one.
 """
 
 import signal
@@ -75,6 +76,7 @@ def watch(
     sink: str,
     *,
     results: int,
+    is_committed: bool,
     patience: Patience,
     log: Path,
 ) -> list[Sample]:
@@ -83,7 +85,7 @@ def watch(
     changed_s = time.monotonic() + FIRST_RESULT_TIMEOUT_S - STALL_TIMEOUT_S
     while True:
         now_s = time.monotonic()
-        seen = ground.visible(sink)
+        seen = ground.visible(sink, is_committed=is_committed)
         if seen > (samples[-1].results if samples else 0):
             used_s = sum(cpu_s(child.pid) for child in children)
             samples.append(Sample(now_s, seen, used_s, sum(map(cpu_s, ground.broker_pids))))
