@@ -163,7 +163,8 @@ class Leader:
         if self._enforcing is not None:
             return []
         self._attempts = 0
-        return self._begin(Reason.FIRST if self.plan is None else Reason.USER, rng)
+        reason = self._why_look()
+        return self._begin(Reason.USER if reason is Reason.WATCH else reason, rng)
 
     def _on_withdraw(self, _: Withdraw, rng: Chance) -> list[LeaderEffect]:
         hosts = set(self.running.values())

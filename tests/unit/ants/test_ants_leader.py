@@ -287,6 +287,18 @@ def test_a_lost_host_starts_a_new_placement_at_once() -> None:
     assert order == (("x", 1),)
 
 
+def test_a_user_s_request_does_not_make_it_forget_a_lost_host() -> None:
+    """What is asked of a returned host is what the flow would cost there, not that it runs: it must be placed anew."""
+    stage = Stage().placed("x", "y")
+    stage.tell(HostLost("y"))
+    stage.tell(Place())
+    stage.tell(Measured(stage.round, 50.0, 50.0))
+    stage.ants_return()
+    stage.report("x", "y")
+    stage.report("x", "y")
+    assert stage.sent(EnforcementAnt)
+
+
 def test_a_lost_host_that_it_does_not_use_leaves_it_cold() -> None:
     """Hosts die all the time."""
     assert Stage().placed("x", "x").tell(HostLost("z")) == []
