@@ -24,7 +24,7 @@ from services.operators.watermark import InputWatermarks, Upstream
 from topics.catalogue import EDGE
 from topics.messages import Origin
 
-_decode = msgspec.msgpack.Decoder(tuple[SnapshotPlace | None, list[list[tuple[Any, Any]]]]).decode
+_decode = msgspec.msgpack.Decoder(tuple[SnapshotPlace | None, dict[str, list[tuple[Any, Any]]]]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class TaskInputs:
 
     def commits(self, snapshot: SnapshotPlace | None) -> dict[TopicPartition, tuple[int, str]]:
         """What to commit: each input's offset, with all that the inputs remember and where the last snapshot is."""
-        remembered = [list(table.data.items()) for table in self._tables()]
+        remembered = {name: list(table.data.items()) for name, table in self._tables().items()}
         metadata = b64encode(msgspec.msgpack.encode([snapshot, remembered])).decode()
         return {each.at: (each.next_offset, metadata) for each in self.by_name.values()}
 
@@ -105,15 +105,19 @@ class TaskInputs:
         if not newest:
             return None
         snapshot, remembered = _decode(b64decode(newest))
-        for table, items in zip(self._tables(), remembered, strict=True):
-            table.data.update((frozen(key), value) for key, value in items)
+        # By name: another version of this software may remember more, or less, than wrote it.
+        for name, table in self._tables().items():
+            table.data.update((frozen(key), value) for key, value in remembered.get(name, ()))
         return snapshot
 
-    def _tables(self) -> list[Table]:
-        clocks = [
-            each.intake.tables[name] for each in self.by_name.values() if each.intake for name in each.intake.tables
-        ]
-        return [*clocks, *self._watermarks.tables.values()]
+    def _tables(self) -> dict[str, Table]:
+        clocks = {
+            f"{name}/{table_name}": table
+            for name, each in self.by_name.items()
+            if each.intake is not None
+            for table_name, table in each.intake.tables.items()
+        }
+        return clocks | {f"watermarks/{name}": table for name, table in self._watermarks.tables.items()}
 
     def _from_source(
         self, name: str, at: TopicPartition, intake: SourceIntake, records: list[Record], now_ms: int

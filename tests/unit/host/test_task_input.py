@@ -1,0 +1,54 @@
+"""What inputs remember travels with the committed offsets, also from one version of the software to the next."""
+
+from base64 import b64decode, b64encode
+
+import msgspec
+from aiokafka import TopicPartition
+
+from services.host.segment_plan import Input
+from services.host.task_input import TaskInputs
+from services.operators.batch import Batch
+from topics.flow.specs import Source
+
+SOURCE = Source("packets", "packets", event_time="ts", lateness_ms=0)
+PLAN = Input("packets", "packets", 1, SOURCE, None, 0, 1_000)
+AT = TopicPartition("packets", 0)
+
+
+def inputs_at(time_ms: int) -> TaskInputs:
+    made = TaskInputs([PLAN], 0)
+    made._watermarks.admit("packets", 0, Batch.empty(time_ms), now_ms=0)
+    return made
+
+
+def test_inputs_go_on_from_what_was_committed() -> None:
+    """A restart must judge lateness as if it had not happened."""
+    before = inputs_at(5_000)
+    before.by_name["packets"].next_offset = 7
+    after = TaskInputs([PLAN], 0)
+    assert after.resume(before.commits(None)) is None
+    assert 5_000 == after.watermark_ms("packets")
+    assert 7 == after.by_name["packets"].next_offset == after.by_name["packets"].fetch_offset
+
+
+def test_what_another_version_remembers_is_no_obstacle() -> None:
+    """An upgrade must not park every task because a table was added or dropped."""
+    ((offset, metadata),) = inputs_at(5_000).commits(None).values()
+    snapshot, remembered = msgspec.msgpack.decode(b64decode(metadata))
+    dropped = remembered.pop("watermarks/resting", None)
+    remembered["watermarks/unheard-of"] = [["x", 1]]
+    other = b64encode(msgspec.msgpack.encode([snapshot, remembered])).decode()
+    after = TaskInputs([PLAN], 0)
+    after.resume({AT: (offset, other)})
+    assert dropped is not None
+    assert 5_000 == after.watermark_ms("packets")
+
+
+def test_metadata_fits_what_a_broker_keeps_by_default() -> None:
+    """offset.metadata.max.bytes is 4 KiB; a task that can't commit would stand still."""
+    plan = Input("a>b.input", "edge", 1, None, None, 100, 1_000)
+    edge = TaskInputs([plan], 0)
+    for partition in range(100):
+        edge._watermarks.admit("a>b.input", partition, Batch.empty(1_700_000_000_000 + partition), now_ms=0)
+    ((_, metadata),) = edge.commits(None).values()
+    assert len(metadata) < 4_096
