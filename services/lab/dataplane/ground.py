@@ -111,6 +111,7 @@ class Ground:
                 "linger.ms": 20,
                 "batch.size": 200_000,
                 "queue.buffering.max.messages": QUEUE_RECORDS_MAX,
+                "log_level": 0,  # a new broker's coordinators take a moment; the client library tries again
             }
         )
         faults: list[KafkaError] = []
