@@ -28,6 +28,7 @@ from placement.leader_events import (
     Crowded,
     FlowChanged,
     GaveUp,
+    Healed,
     HostLost,
     Place,
     Published,
@@ -64,6 +65,7 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
     Withdraw: frozenset(Phase) - {Phase.WITHDRAWN},
     HostLost: frozenset(Phase) - {Phase.WITHDRAWN},
     Crowded: frozenset({Phase.RESTING}),
+    Healed: frozenset({Phase.RESTING}),
     FlowChanged: frozenset(Phase) - {Phase.WITHDRAWN},
     TimerFired: frozenset(Phase) - {Phase.WITHDRAWN},
 }
@@ -132,6 +134,7 @@ class Leader:
             HostLost: self._on_host_lost,
             FlowChanged: self._on_flow_changed,
             Crowded: self._on_crowded,
+            Healed: self._on_healed,
             TimerFired: self._on_timer,
             RoutingAntReturned: self._on_routing_ant,
             ScoutReport: self._on_report,
@@ -195,6 +198,13 @@ class Leader:
         self.flow = event.flow
         self._chains = subqueries(event.flow.graph)
         return []
+
+    def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
+        """A leader that gave up need not sleep on."""
+        if self.plan is not None and not self._dead:
+            return []
+        self._attempts = self._gave_up = 0
+        return self._begin(self._why_look(), rng)
 
     def _on_crowded(self, event: Crowded, rng: Chance) -> list[LeaderEffect]:
         """A host of the flow got a longer queue: look for a better place now, if the budget allows."""

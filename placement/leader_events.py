@@ -25,6 +25,11 @@ class HostLost:
 
 
 @dataclass(frozen=True, slots=True)
+class Healed:
+    """A host or link came back: what could not be placed may find room now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Crowded:
     """The queue of a host where the flow runs has become much longer."""
 

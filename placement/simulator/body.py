@@ -20,6 +20,7 @@ from placement.leader import Leader
 from placement.leader_events import (
     FlowChanged,
     GaveUp,
+    Healed,
     HostLost,
     Place,
     Published,
@@ -300,7 +301,7 @@ class Body:
         self._down_hosts.discard(host)
         self._rewire()
         self.cells[host] = self._new_cell(host)
-        self.kernel.after(DETECTION_MS, self._notice_links)
+        self.kernel.after(DETECTION_MS, self._notice_return)
 
     def lose_link(self, a: str, b: str) -> None:
         """A link dies; messages take other ways, or none."""
@@ -312,7 +313,7 @@ class Body:
         """A link works again."""
         self._down_links.discard((min(a, b), max(a, b)))
         self._rewire()
-        self.kernel.after(DETECTION_MS, self._notice_links)
+        self.kernel.after(DETECTION_MS, self._notice_return)
 
     @property
     def down_hosts(self) -> frozenset[str]:
@@ -343,6 +344,11 @@ class Body:
         for flow in sorted(self.leaders):
             if self._published_ms.get(flow, -math.inf) <= died_ms:
                 self._tell_leader(flow, HostLost(host))
+
+    def _notice_return(self) -> None:
+        self._notice_links()
+        for flow in sorted(self.leaders):
+            self._tell_leader(flow, Healed())
 
     def _notice_links(self) -> None:
         """Every living cell compares its links with the network, and its promises with the registry."""

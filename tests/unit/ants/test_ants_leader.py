@@ -15,7 +15,7 @@ from placement.ants.params import IMPROVED
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt
 from placement.leader import Leader, Phase
-from placement.leader_events import GaveUp, HostLost, Place, Published, Stayed, TimerFired, Withdraw, Withdrawn
+from placement.leader_events import GaveUp, Healed, HostLost, Place, Published, Stayed, TimerFired, Withdraw, Withdrawn
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.leader_params import Release as AntRelease
 from placement.model import Edge, Flow, Sink, Source, Task, chain
@@ -150,6 +150,17 @@ def test_it_gives_up_for_a_while_after_its_attempts_and_tries_again_later() -> N
         while not stage.found(GaveUp):
             stage.tell(TimerFired("patience"))
     assert [10_000.0, 20_000.0, 40_000.0] == pauses
+
+
+def test_a_leader_that_gave_up_wakes_when_the_network_heals() -> None:
+    """Its pause may be minutes by then."""
+    stage = Stage()
+    stage.tell(Place())
+    while not stage.found(GaveUp):
+        stage.tell(TimerFired("patience"))
+    stage.tell(Healed())
+    assert stage.sent(RoutingAnt)
+    assert Stage().placed("x", "x").tell(Healed()) == []
 
 
 def test_a_committed_plan_is_activated_and_published() -> None:
