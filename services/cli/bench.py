@@ -11,6 +11,7 @@ from rich.text import Text
 from services.cli.screen import errors
 from services.lab.results import Results, results, write
 from services.operators.collector import collect_rarely
+from services.settings import load_settings
 
 app = typer.Typer(help="Measure what the parts can do on this machine.", no_args_is_help=True)
 
@@ -66,6 +67,7 @@ def dataplane(
     with errors.status("starting a broker") as status:
         rows = measure(
             Params(records=records, repetitions=repetitions, seed=seed, only=chosen, has_jvm=jvm),
+            load_settings().settings,
             say=status.update,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )

@@ -36,11 +36,15 @@ class Backlog:
 
 @dataclass(slots=True)
 class Ground:
-    """A broker, and a folder for what processes leave behind. `broker_pids`: whose processor time is the broker's."""
+    """A broker, a folder for what processes leave behind, and one for downloads that stays.
+
+    `broker_pids`: whose processor time is the broker's.
+    """
 
     bootstrap: str
     broker_pids: tuple[int, ...]
     folder: Path
+    cache: Path
     say: Say
     warn: Say
     client: AdminClient = field(init=False)

@@ -24,25 +24,25 @@ OPENED = ("java.lang", "java.util", "java.time")
 """Packages into which Flink's serializers look."""
 
 
-def on_jvm(ground: Ground, cache: Path) -> list[Contestant]:
+def on_jvm(ground: Ground) -> list[Contestant]:
     """Those of the two that can run here; what keeps the others away is said."""
     found = []
     for name in PROGRAMS:
         try:
-            found.append(_contestant(ground, name, cache))
+            found.append(_contestant(ground, name))
         except (BenchError, StackError) as fault:
             ground.warn(f"{name} is left out: {fault}")
     return found
 
 
-def _contestant(ground: Ground, name: str, cache: Path) -> Contestant:
+def _contestant(ground: Ground, name: str) -> Contestant:
     jars, main_class = PROGRAMS[name]
     java = java_program()
     javac = shutil.which("javac", path=str(Path(java).parent))
     if javac is None:
         raise BenchError(f"no javac beside {java}; install a JDK (Debian: apt install openjdk-17-jdk-headless)")
     ground.say(f"fetching the jars of {name}")
-    class_path = str(ensure_jars(read_jar_set(SIDES / jars), cache) / "*")
+    class_path = str(ensure_jars(read_jar_set(SIDES / jars), ground.cache) / "*")
     classes = ground.folder / "classes" / main_class
     source = str(SIDES / f"{main_class}.java")
     compiled = subprocess.run(

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 from services.embedded import EmbeddedStack, StackParams
 from services.lab.dataplane.contestants import OURS, always_there, from_environment, ours
 from services.lab.dataplane.environment import environment
@@ -19,6 +17,7 @@ from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
 from services.lab.dataplane.throughput import compete, ratios, rows
 from services.lab.results import Row
+from services.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +42,15 @@ class Params:
 
 
 def _throughput(ground: Ground, params: Params) -> list[Row]:
-    contestants, cache = always_there(), user_cache_path("stigmergy")
+    contestants = always_there()
     try:
-        contestants += from_environment(environment(cache, ground.say))
+        contestants += from_environment(environment(ground.cache, ground.say))
     except BenchError as fault:
         ground.warn(f"Quix Streams and Bytewax are left out: {fault}")
     backlog = ground.backlog(params.records, params.seed)
     entries = [(contestant, backlog) for contestant in contestants]
     if params.has_jvm:
-        slow_starters = on_jvm(ground, cache)
+        slow_starters = on_jvm(ground)
         long_backlog = ground.backlog(params.records, params.seed, rounds=BACKLOG_ROUNDS)
         entries += [(contestant, long_backlog) for contestant in slow_starters]
     speeds = compete(ground, entries, repetitions=params.repetitions)
@@ -104,16 +103,18 @@ MEASURES: dict[str, Callable[[Ground, Params], list[Row]]] = {
 }
 
 
-def measure(params: Params, *, say: Say, warn: Say) -> list[Row]:
+def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[Row]:
     """Start a broker, take the measures, stop everything. A measure that fails is left out, and said so."""
     say("starting a broker")
     rows_found: list[Row] = []
     with (
         tempfile.TemporaryDirectory(prefix="stig-bench-", ignore_cleanup_errors=True) as folder,
-        EmbeddedStack(StackParams(home=Path(folder) / "stack")) as stack,
+        EmbeddedStack(
+            StackParams(home=Path(folder) / "stack", kafka_home=settings.kafka_home, cache=settings.cache)
+        ) as stack,
     ):
         pids = tuple(each.pid for each in stack.records() if each.name.startswith("broker") and each.pid is not None)
-        ground = Ground(stack.bootstrap, pids, Path(folder), say, warn)
+        ground = Ground(stack.bootstrap, pids, Path(folder), settings.cache, say, warn)
         for name in params.chosen:
             try:
                 rows_found += MEASURES[name](ground, params)
