@@ -167,7 +167,9 @@ class Cell:
         self._links_are(self.links_ms)
         self.pheromone.meet(neighbour)
         if before_ms is None:
-            return self.tell(always=True)
+            # A way that was cut may be open again: the ends behind it announce themselves anew.
+            again = self.scents.destinations() if self.params.scent is not None else []
+            return [*self.tell(always=True), *(Send(end, Announce(end)) for end in again)]
         assert self.params.scent is None or self.params.scent.change_share > 0
         if self.params.scent is None or abs(link_ms - before_ms) <= self.params.scent.change_share * before_ms:
             return []

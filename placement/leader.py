@@ -65,7 +65,7 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
     Withdraw: frozenset(Phase) - {Phase.WITHDRAWN},
     HostLost: frozenset(Phase) - {Phase.WITHDRAWN},
     Crowded: frozenset({Phase.RESTING}),
-    Healed: frozenset({Phase.RESTING}),
+    Healed: frozenset({Phase.RESTING, Phase.ROUTING}),
     FlowChanged: frozenset(Phase) - {Phase.WITHDRAWN},
     TimerFired: frozenset(Phase) - {Phase.WITHDRAWN},
 }

@@ -78,6 +78,10 @@ class ScentMap:
         smelled = self._smelled.get(destination)
         return smelled.heard_ms.get(neighbour) if smelled else None
 
+    def destinations(self) -> list[str]:
+        """Ends that have announced themselves here."""
+        return sorted(self._smelled)
+
     def announce(self, links_ms: dict[str, float]) -> list[Send]:
         """Start a new wave for this host."""
         self._own_epoch += 1
