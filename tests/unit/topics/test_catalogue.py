@@ -47,7 +47,9 @@ def test_a_compacted_topic_has_a_key(topic: Topic) -> None:
 @pytest.mark.parametrize("topic", CATALOGUE, ids=lambda topic: topic.name)
 def test_the_broker_accepts_the_largest_message_and_a_default_producers_batch(topic: Topic) -> None:
     """max.message.bytes bounds a whole batch, so a small limit would refuse batches of small messages."""
-    parts = {part: "1" for part in ("flow", "stream", "target", "port", "operator", "segment") if f"{{{part}}}" in topic.name}
+    parts = {
+        part: "1" for part in ("flow", "stream", "target", "port", "operator", "segment") if f"{{{part}}}" in topic.name
+    }
     declared = topic.declare(partitions=topic.partitions or 4, **parts)
     limit_bytes = int(declared.settings(brokers=1)["max.message.bytes"])
     assert limit_bytes >= 1_048_588
