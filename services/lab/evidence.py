@@ -16,7 +16,8 @@ _HEAD = """# Evidence: the ants in the simulator
 Made by `python -m services.lab.evidence` from the result files beside it (`docs/evidence/*.json`), each written by the
 command above its table. How the paper's evaluation is read is in
 [decision 0047](decisions/0047-reading-the-papers-evaluation.md). Low and high are a 95 % confidence interval over seeds
-for a mean, the smallest and largest otherwise. "paper's rules" is the parameter set `PAPER`, the letter of the paper.
+for a mean, the smallest and largest otherwise; with few seeds (each command says how many) the interval is wide and
+the figure preliminary. "paper's rules" is the parameter set `PAPER`, the letter of the paper.
 """
 
 
