@@ -3,7 +3,7 @@
 Faust boots it without its own Kafka consumer, producer, conductor and tables (`BootStrategy` is Faust's hook for
 that): those lose records and cost a task per record (docs/decisions/0003-faust-boots-without-its-kafka.md). What
 remains of Faust is what we want of it: the agent, its stream, its supervision. A fetched block of one partition
-travels through it as one event, for about 50 microseconds.
+travels through it as one event.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from services.host.plan_topics import declarations
 from services.host.segment import Segment
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.task import TaskContext
-from services.operators.run import FlowRun
 from services.operators.wiring import segment_program
 from topics import admin
 from topics.flow.file import parse_graph
@@ -172,13 +171,3 @@ def bench(kafka: str, topic: Callable[..., str], tmp_path: Path) -> Iterator[Cal
         return made
 
     return make
-
-
-def oracle(graph: FlowGraph, records: Mapping[int, Sequence[Any]], *, allow: Sequence[str] = ()) -> list[Any]:
-    """What the flow gives in one process, partition by partition; windows that the input does not close stay open."""
-    results: list[Any] = []
-    for partition in sorted(records):
-        run = FlowRun(graph, lambda _, encoded: results.extend(map(msgspec.json.decode, encoded.values)), allow=allow)
-        raws = [value if isinstance(value, bytes) else msgspec.json.encode(value) for value in records[partition]]
-        run.feed(run.sources[0], raws, now_ms=0)
-    return results
