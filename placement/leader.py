@@ -14,15 +14,13 @@ from typing import Any
 
 from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
-from placement.ants.measuring import Leg, Measured, MeasuringAnt, RunningStop
+from placement.ants.measuring import Measured
 from placement.ants.order import ScoutReport
 from placement.ants.params import AntParams
-from placement.ants.routing import RoutingAnt, RoutingAntReturned
-from placement.ants.scouting import ScoutFailed, scout
-from placement.ants.trail import Trail
+from placement.ants.routing import RoutingAntReturned
+from placement.ants.scouting import ScoutFailed
 from placement.chance import Chance
-from placement.leader_attempt import Attempt, Reason, masks
-from placement.leader_budget import Budget
+from placement.leader_attempt import Attempt, Reason
 from placement.leader_damping import Comparison, Damping
 from placement.leader_events import (
     Crowded,
@@ -39,6 +37,8 @@ from placement.leader_events import (
 )
 from placement.leader_params import LeaderParams
 from placement.leader_params import Release as AntRelease
+from placement.leader_purse import Purse
+from placement.leader_release import least_cost_ms, measuring_ant, routing_ants, scouts
 from placement.model import Flow, Placement, Plan
 from placement.subqueries import Subquery, subqueries
 
@@ -70,12 +70,6 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
     TimerFired: frozenset(Phase) - {Phase.WITHDRAWN},
 }
 """In which phases each event means something; elsewhere it is an ant that came too late, and is ignored."""
-
-
-_UNKNOWN_BYTES = 100.0
-"""Size of a message that nobody has measured yet."""
-_LEARN = 0.2
-"""Weight of one returned ant in what ants are thought to cost."""
 
 
 @dataclass(slots=True)
@@ -111,7 +105,7 @@ class Leader:
         self.phase = Phase.RESTING
         self.plan: Plan | None = None
         self.epoch = last_epoch
-        self.budget = Budget(params.budget_share, depth_ms=params.budget_depth_ms)
+        self.purse = Purse(params)
         self._fastest = fastest_capacity
         self._chains: tuple[Subquery, ...] = subqueries(flow.graph)
         self._damping = Damping(params)
@@ -121,8 +115,6 @@ class Leader:
         """How often in a row."""
         self._round = 0
         self._measured: Measured | None = None
-        self._routing_cost, self._scout_cost = 2_000.0, 20_000.0
-        """Byte-hops of one ant; guesses until the first come home."""
         self._unmeasured_rounds = 0
         self._dead: set[str] = set()
         """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
@@ -155,7 +147,7 @@ class Leader:
         """Take one event."""
         self._now_ms = now_ms
         if isinstance(event, RoutingAntReturned | ScoutReport | ScoutFailed):
-            self._learn_cost(event)
+            self.purse.learn(event)
         if self.phase not in WAITS_FOR[type(event)]:
             return []
         return self._reacts[type(event)](event, rng)
@@ -209,7 +201,7 @@ class Leader:
     def _on_crowded(self, event: Crowded, rng: Chance) -> list[LeaderEffect]:
         """A host of the flow got a longer queue: look for a better place now, if the budget allows."""
         watching = self.params.watch and event.host in self.running.values()
-        if not watching or self.budget.free_at_ms(self._round_cost, now_ms=self._now_ms) > self._now_ms:
+        if not watching or self._round_free_at_ms() > self._now_ms:
             return []
         self._attempts = 0
         return self._begin(self._why_look(), rng)
@@ -277,8 +269,13 @@ class Leader:
         self._round += 1
         self._attempt = Attempt(reason, self._round)
         self._measured = None
-        measure = self._measure() if reason in (Reason.WATCH, Reason.USER) else []
-        return [*measure, *self._route(rng)]
+        route = self._route(rng)
+        if reason not in (Reason.WATCH, Reason.USER):
+            return route
+        measure = measuring_ant(
+            self.flow, self.running, number=self._round, home=self.host, social=self.ants.scouting.social
+        )
+        return [measure, *route]
 
     def _route(self, _: Chance) -> list[LeaderEffect]:
         """Release routing ants for the present chain."""
@@ -288,11 +285,10 @@ class Leader:
         attempt.returned, attempt.reports = 0, []
         attempt.distance_ms = math.inf
         attempt.releases += 1
-        chain = self._chains[attempt.chain]
-        start, end = chain.start.resolve(attempt.placed), chain.end.resolve(attempt.placed)
-        ant = RoutingAnt(self.flow.name, attempt.round, end, Trail.start(start), self.host)
-        ants: list[LeaderEffect] = [Send(start, ant)] * self._release.routing_ants
-        self._pay(self._release.routing_ants * self._routing_cost)
+        count = self._release.routing_ants
+        ants = routing_ants(self.flow, attempt, self._chains[attempt.chain], home=self.host, count=count)
+        if self.plan is not None:
+            self.purse.pay(routing_ants=count, now_ms=self._now_ms)
         # Nothing is known of this network's delays yet: wait longer each time.
         doublings = min(attempt.releases - 1 + self._attempts, 6)
         return [*ants, self._patience(self.params.patience_ms * 2**doublings)]
@@ -305,15 +301,11 @@ class Leader:
         alive = {task: host for task, host in self.running.items() if host not in self._dead}
         order = attempt.order(self.flow, self._chains[attempt.chain], alive)
         count = self._release.scouts * 2 ** min(attempt.releases - 1, 2)
-        # Every second scout walks by way of an end beside the chain: the best place may lie towards it.
-        beside = sorted({anchor.host for anchors in order.anchors for anchor in anchors} - {order.start, order.end, ""})
-        scouts: list[LeaderEffect] = []
-        for k in range(count):
-            via = beside[k // 2 % len(beside)] if beside and k % 2 and self.ants.scouting.join_hint else ""
-            scouts.append(Send(order.start, scout(order, self.host, self.ants.scouting, rng=rng, via=via)))
-        self._pay(count * self._scout_cost)
+        ants = scouts(order, self.ants, home=self.host, count=count, rng=rng)
+        if self.plan is not None:
+            self.purse.pay(scouts=count, now_ms=self._now_ms)
         trip_ms = attempt.trip_ms if self.ants.scouting.queues else 2 * attempt.distance_ms
-        return [*scouts, self._patience(self._trips_ms(trip_ms) * 2 ** min(self._attempts, 6))]
+        return [*ants, self._patience(self._trips_ms(trip_ms) * 2 ** min(self._attempts, 6))]
 
     def _release_again(self, what: str, rng: Chance) -> list[LeaderEffect]:
         """Nobody came back in time: send more, or let the attempt fail."""
@@ -406,7 +398,7 @@ class Leader:
             Send(host, Activation(self.flow.name, self.epoch, self.host)) for host in sorted(kept)
         ]
         effects += [Send(host, Release(self.flow.name, self.epoch - 1)) for host in sorted(set(before.values()) - kept)]
-        self.budget.earn(self._data_byte_hops_per_ms(attempt.hops), now_ms=self._now_ms)
+        self.purse.earn(self.flow.graph, self.running, hops=attempt.hops, now_ms=self._now_ms)
         return self._rest([*effects, Published(self.plan, attempt.cost_ms, attempt.reason.value)])
 
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
@@ -416,69 +408,19 @@ class Leader:
             return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
         if self.plan is None or not self.params.watch:
             return effects
-        earned_ms = self.budget.free_at_ms(self._round_cost, now_ms=self._now_ms)
-        at_ms = max(self._now_ms + self.params.watch_every_ms, earned_ms)
+        at_ms = max(self._now_ms + self.params.watch_every_ms, self._round_free_at_ms())
         return effects if math.isinf(at_ms) else [*effects, SetTimer(self.flow.name, "rest", at_ms)]
 
-    def _measure(self) -> list[LeaderEffect]:
-        """Send an ant to ask what the flow costs where it runs."""
-        running = self.running
-        graph = self.flow.graph
-        legs: dict[str, list[Leg]] = {}
-        for edge in graph.edges:
-            origin = edge.tail_host if edge.from_source else running[edge.tail_task]
-            target = edge.head_host if edge.to_sink else running[edge.head_task]
-            if origin != target:
-                legs.setdefault(origin, []).append(Leg(target, edge.path_share))
-        at = dict(masks(running))
-        stops = tuple(
-            RunningStop(host, at.get(host, 0), tuple(legs.get(host, ()))) for host in sorted(set(legs) | set(at))
-        )
-        ant = MeasuringAnt(self.flow, self._round, self.host, stops, self.ants.scouting.social)
-        return [Send(stops[0].host, ant)]
-
     def _is_outstanding(self, report: ScoutReport) -> bool:
-        """Within a hair of what no placement can beat: the straight way and the fastest host, without any queue."""
+        """Within a hair of what no placement can beat."""
         attempt = self._attempt
         assert attempt is not None
         chain = self._chains[attempt.chain]
-        graph = self.flow.graph
-        mask = chain.mask(0, len(chain.tasks) - 1)
-        service_ms = sum(
-            graph.edges[edge].path_share * stream.work / self._fastest for edge, stream in graph.streams(mask)
-        )
-        bound_ms = self.flow.weight * (min(chain.shares) * attempt.distance_ms + service_ms)
-        return report.score_ms <= self.params.outstanding * bound_ms
+        least_ms = least_cost_ms(self.flow, chain, distance_ms=attempt.distance_ms, fastest_capacity=self._fastest)
+        return report.score_ms <= self.params.outstanding * least_ms
 
-    def _pay(self, byte_hops: float) -> None:
-        """Ants of a running flow are paid for when they leave: the lost ones cost as much as those that return."""
-        if self.plan is not None:
-            self.budget.pay(byte_hops, now_ms=self._now_ms)
-
-    @property
-    def _round_cost(self) -> float:
-        """Byte-hops of one round of watching, all chains."""
-        ants = self.params.watching
-        chain = ants.routing_ants * self._routing_cost + ants.scouts * self._scout_cost
-        return chain * len(self._chains)
-
-    def _learn_cost(self, news: RoutingAntReturned | ScoutReport | ScoutFailed) -> None:
-        """What an ant costs is known from those that came home, also late."""
-        if isinstance(news, RoutingAntReturned):
-            self._routing_cost += _LEARN * (news.byte_hops - self._routing_cost)
-        else:
-            self._scout_cost += _LEARN * (news.byte_hops - self._scout_cost)
-
-    def _data_byte_hops_per_ms(self, hops: int) -> float:
-        """At least what the flow's data cost the network: its thinnest stream between hosts, all the way."""
-        running, graph = self.running, self.flow.graph
-        streams = []
-        for edge in graph.edges:
-            origin = edge.tail_host if edge.from_source else running[edge.tail_task]
-            target = edge.head_host if edge.to_sink else running[edge.head_task]
-            if origin != target:
-                streams.append(edge.rate_per_ms * (edge.message_bytes or _UNKNOWN_BYTES))
-        return min(streams, default=0.0) * max(1, hops)
+    def _round_free_at_ms(self) -> float:
+        return self.purse.round_free_at_ms(len(self._chains), now_ms=self._now_ms)
 
     def _trips_ms(self, trip_ms: float) -> float:
         return self.params.patience_trips * trip_ms + self.params.patience_ms / 10
