@@ -9,7 +9,9 @@ from typing import Any
 from topics import names
 from topics.codec import Format
 from topics.messages import (
+    AntEnvelope,
     Block,
+    CommittedPlan,
     DeadLetter,
     FlowRevision,
     HostMetrics,
@@ -20,7 +22,11 @@ from topics.messages import (
     Placement,
     SegmentStatus,
 )
-from topics.topic import DAY_MS, KIB, MIB, Compacted, Declaration, Kept, Topic
+from topics.messages.ants import SEALED_BYTES_MAX
+from topics.topic import DAY_MS, KIB, MIB, MINUTE_MS, Compacted, Declaration, Kept, Topic
+
+ANT_PARTITIONS = 64
+"""Of each control topic. Two hosts may share one: a host skips what is addressed to the other."""
 
 RECORD_BYTES_MAX = MIB
 """The largest source record that Stigmergy carries: Kafka's own default."""
@@ -73,6 +79,41 @@ SEGMENTS_STATUS = Topic(
     written_by=("host",),
     read_by=("placement", "cli", "api"),
 )
+
+PLANS = Topic(
+    name=names.PLANS,
+    purpose="the newest plan that each flow's leader committed",
+    key="{flow}",
+    message=CommittedPlan,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("host",),
+    read_by=("placement", "host", "cli", "api"),
+    bytes_max=256 * KIB,
+    timestamps="LogAppendTime",
+)
+
+
+def _ants(name: str, purpose: str) -> Topic[AntEnvelope]:
+    """Ants that are minutes old are of no use to anybody; a host reads only the partition that its name hashes to."""
+    return Topic(
+        name=name,
+        purpose=purpose,
+        key="{target}",
+        message=AntEnvelope,
+        format=Format.MSGPACK,
+        partitions=ANT_PARTITIONS,
+        retention=Kept(for_ms=5 * MINUTE_MS, partition_bytes_max=16 * MIB),
+        written_by=("host",),
+        read_by=("host",),
+        bytes_max=SEALED_BYTES_MAX + KIB,
+    )
+
+
+ANTS_ROUTING = _ants(names.ANTS_ROUTING, "routing ants, scents, and what hosts tell of themselves")
+ANTS_SCOUTING = _ants(names.ANTS_SCOUTING, "scouts and measuring ants")
+ANTS_ENFORCEMENT = _ants(names.ANTS_ENFORCEMENT, "enforcement ants and letters to leaders")
 
 DEAD_LETTERS = Topic(
     name=names.DEAD_LETTERS,
@@ -164,7 +205,7 @@ METRICS_HOSTS = Topic(
     partitions=1,
     retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=512 * MIB),
     written_by=("host",),
-    read_by=("modelling", "placement", "cli", "api"),
+    read_by=("host", "modelling", "placement", "cli", "api"),
     bytes_max=8 * KIB,
     timestamps="LogAppendTime",
     compression="gzip",
@@ -179,7 +220,7 @@ METRICS_LINKS = Topic(
     partitions=1,
     retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=512 * MIB),
     written_by=("host",),
-    read_by=("modelling", "cli", "api"),
+    read_by=("host", "modelling", "cli", "api"),
     bytes_max=8 * KIB,
     timestamps="LogAppendTime",
     compression="gzip",
@@ -190,6 +231,10 @@ CATALOGUE: tuple[Topic[Any], ...] = (
     HOSTS,
     PLACEMENTS,
     SEGMENTS_STATUS,
+    PLANS,
+    ANTS_ROUTING,
+    ANTS_SCOUTING,
+    ANTS_ENFORCEMENT,
     DEAD_LETTERS,
     LATE,
     EDGE,

@@ -8,7 +8,7 @@ from topics import names
 from topics.codec import Codec, Format, M
 
 KIB, MIB = 2**10, 2**20
-HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
 REPLICATION_MAX = 3
 PRODUCER_BATCH_BYTES_MAX = MIB + 12

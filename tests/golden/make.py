@@ -14,7 +14,10 @@ from topics.catalogue import CATALOGUE
 from topics.codec import Format
 from topics.errors import MessageError
 from topics.messages import (
+    Alternative,
+    AntEnvelope,
     Block,
+    CommittedPlan,
     DeadLetter,
     FlowRevision,
     Header,
@@ -27,6 +30,7 @@ from topics.messages import (
     OperatorMetrics,
     Origin,
     Placement,
+    SegmentMove,
     SegmentStatus,
     Sketch,
     version_of,
@@ -78,6 +82,25 @@ SAMPLES: tuple[Message, ...] = (
         lag=12_000,
         reason="operator tcp raised on 100 records in a row: KeyError('proto')",
     ),
+    CommittedPlan(
+        flow="top-talkers",
+        revision=3,
+        epoch=4,
+        hash="0123456789abcdef",
+        hosts={"top-talkers.aaaa": "edge-1", "top-talkers.bbbb": "noc"},
+        moves=(SegmentMove("top-talkers.bbbb", "edge-1", "noc"),),
+        cost_ms=21.5,
+        latency_ms=10.25,
+        reason="a better place may have appeared",
+        leader="edge-1",
+        term=2,
+        decided_ms=1_763_264_635_000,
+        basis={"rates": "measured", "service": "modelled", "delays": "assumed"},
+        alternatives=(
+            Alternative({"top-talkers.bbbb": "edge-2"}, 25.0, 12.5, "it costs 3.50 ms more than the best report"),
+        ),
+    ),
+    AntEnvelope(target="edge-1", mac=bytes(range(32)), sealed=b"\x92\x01\xc0"),
     DeadLetter(
         flow="top-talkers",
         operator="tcp",
