@@ -1,0 +1,1 @@
+"""The cell of a host: the brain's state machines on Kafka and Redis."""
