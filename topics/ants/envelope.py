@@ -1,0 +1,108 @@
+"""Envelopes: ants for the same next host travel together, under one seal.
+
+The seal is an HMAC-SHA256 with the cluster's key over topic, target and contents. Nothing inside is looked at before
+the seal has been found good; after that the contents are still checked to the last field.
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from topics.ants.kinds import ANT, TOPIC_OF, WIRE_VERSION
+from topics.ants.shapes import MisshapenError
+from topics.codec import UNREADABLE
+from topics.messages import AntEnvelope
+
+KEY_BYTES_MIN = 16
+ANTS_MAX = 256
+"""In one envelope."""
+
+
+class Refusal(Enum):
+    """Why an envelope was not let in."""
+
+    UNREADABLE = "unreadable"
+    FORGED = "forged"
+    MISADDRESSED = "misaddressed"
+    REPLAYED = "replayed"
+    TOO_OLD = "too_old"
+    TOO_EARLY = "too_early"
+    TOO_FAR = "too_far"
+
+
+class RefusedError(Exception):
+    """An envelope that changes nothing."""
+
+    def __init__(self, refusal: Refusal, why: str) -> None:
+        super().__init__(f"{refusal.value}: {why}")
+        self.refusal = refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Travelling:
+    """An ant between two hosts. `hops` and `born_ms` count from when a leader or a cell set it off by itself."""
+
+    ant: Any
+    hops: int
+    born_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an envelope holds. `sequence` counts what this sender, since it started, has sent to this target."""
+
+    sender: str
+    boot_id: str
+    sequence: int
+    sent_ms: float
+    ants: tuple[Travelling, ...]
+
+
+class _Sealed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    version: int
+    sender: str
+    boot_id: str
+    sequence: int
+    sent_ms: float
+    ants: list[tuple[int, float, Any]]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Sealed).decode
+
+
+def seal(contents: Contents, *, key: bytes, topic: str, target: str) -> AntEnvelope:
+    """The contents, ready to leave. The ants must all belong to this topic."""
+    assert all(TOPIC_OF[type(each.ant)].name == topic for each in contents.ants), contents
+    ants = [(each.hops, each.born_ms, ANT.pack(each.ant)) for each in contents.ants]
+    sealed = _encode(
+        _Sealed(WIRE_VERSION, contents.sender, contents.boot_id, contents.sequence, contents.sent_ms, ants)
+    )
+    return AntEnvelope(target=target, mac=mac_of(key, topic, target, sealed), sealed=sealed)
+
+
+def unseal(envelope: AntEnvelope, *, key: bytes, topic: str) -> Contents:
+    """What is inside. Raises RefusedError and nothing else."""
+    if not hmac.compare_digest(envelope.mac, mac_of(key, topic, envelope.target, envelope.sealed)):
+        raise RefusedError(Refusal.FORGED, "the seal was not made with the cluster's key")
+    try:
+        sealed = _decode(envelope.sealed)
+        if sealed.version != WIRE_VERSION or len(sealed.ants) > ANTS_MAX:
+            raise MisshapenError(f"version {sealed.version} with {len(sealed.ants)} ants")
+        ants = tuple(Travelling(ANT.unpack(plain), hops, born_ms) for hops, born_ms, plain in sealed.ants)
+        if any(TOPIC_OF[type(each.ant)].name != topic for each in ants):
+            raise MisshapenError("an ant of another topic")
+    except (*UNREADABLE, MisshapenError) as fault:
+        raise RefusedError(Refusal.UNREADABLE, str(fault)) from fault
+    return Contents(sealed.sender, sealed.boot_id, sealed.sequence, sealed.sent_ms, ants)
+
+
+def mac_of(key: bytes, topic: str, target: str, sealed: bytes) -> bytes:
+    """What only a holder of the key can compute for this address and these contents."""
+    assert len(key) >= KEY_BYTES_MIN, f"a key of {len(key)} bytes"
+    covered = b"\x00".join((topic.encode(), target.encode(), sealed))  # names hold no zero byte: no two cases alike
+    return hmac.digest(key, covered, hashlib.sha256)

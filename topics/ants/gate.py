@@ -1,0 +1,105 @@
+"""The gate of a host: an envelope comes in only if it is genuine, for us, in time, and for the first time.
+
+No replay gets through: within the age limit every (sender, boot, sequence) is remembered, beyond it nothing is let in,
+and a gate that has just been built lets in nothing that was sent before. Pure: time is an argument.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from topics.ants.envelope import Contents, Refusal, RefusedError, Travelling, unseal
+from topics.catalogue import ANTS_ROUTING
+from topics.errors import MessageError
+
+WINDOW = 1_024
+"""Sequence numbers that may overtake each other on their way; what is older than these counts as a replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateParams:
+    """What an envelope may look like."""
+
+    age_max_ms: float = 30_000.0
+    """From one host to the next. Clocks are the broker's, as each host has measured it."""
+    early_max_ms: float = 2_000.0
+    """How far ahead of ours a sender's idea of the time may be."""
+    hops_max: int = 256
+    """Of one ant, and of all that it sets off at cells, until a leader decides anew. Above the brain's own limits."""
+    life_max_ms: float = 120_000.0
+    """Likewise."""
+
+    def __post_init__(self) -> None:
+        if min(self.age_max_ms, self.early_max_ms, self.hops_max, self.life_max_ms) <= 0:
+            raise ValueError(f"{self}: every limit must be above 0")
+
+
+@dataclass(slots=True)
+class _Sender:
+    """What one process has sent us: the newest sequence number, and which of the last WINDOW have come."""
+
+    newest: int = -1
+    come: int = 0
+    last_ms: float = 0.0
+
+    def is_new(self, sequence: int) -> bool:
+        """Takes a number that has not come yet."""
+        ahead = sequence - self.newest
+        if ahead > 0:
+            self.come = (self.come << min(ahead, WINDOW) | 1) & ((1 << WINDOW) - 1)
+            self.newest = sequence
+            return True
+        if -ahead >= WINDOW or self.come >> -ahead & 1:
+            return False
+        self.come |= 1 << -ahead
+        return True
+
+
+@dataclass(slots=True)
+class Gate:
+    """Of the host `name`. `refused` counts what was not let in, by reason: envelopes, and single ants for TOO_FAR."""
+
+    name: str
+    key: bytes
+    opened_ms: float
+    params: GateParams = field(default_factory=GateParams)
+    refused: Counter[Refusal] = field(default_factory=Counter)
+    _senders: dict[tuple[str, str], _Sender] = field(default_factory=dict)
+
+    def admit(self, value: bytes | None, *, topic: str, partition: int, offset: int, now_ms: float) -> Contents | None:
+        """The contents of a record's value, without ants that have travelled too long; None if it is refused."""
+        try:
+            # All three topics carry the same message, with the same limit.
+            envelope = ANTS_ROUTING.codec.decode(value, topic=topic, partition=partition, offset=offset)
+            if envelope.target != self.name:
+                raise RefusedError(Refusal.MISADDRESSED, f"for {envelope.target}")
+            contents = unseal(envelope, key=self.key, topic=topic)
+            self._check_time(contents, now_ms)
+            self._check_first(contents, now_ms)
+        except MessageError:
+            self.refused[Refusal.UNREADABLE] += 1
+            return None
+        except RefusedError as refused:
+            self.refused[refused.refusal] += 1
+            return None
+        young = tuple(each for each in contents.ants if self._is_young(each, now_ms))
+        self.refused[Refusal.TOO_FAR] += len(contents.ants) - len(young)
+        return Contents(contents.sender, contents.boot_id, contents.sequence, contents.sent_ms, young)
+
+    def _check_time(self, contents: Contents, now_ms: float) -> None:
+        age_ms = now_ms - contents.sent_ms
+        if age_ms < -self.params.early_max_ms:
+            raise RefusedError(Refusal.TOO_EARLY, f"sent {-age_ms:.0f} ms ahead of our time")
+        if age_ms > self.params.age_max_ms or contents.sent_ms < self.opened_ms:
+            raise RefusedError(Refusal.TOO_OLD, f"sent {age_ms:.0f} ms ago")
+
+    def _check_first(self, contents: Contents, now_ms: float) -> None:
+        forget_ms = now_ms - self.params.age_max_ms - self.params.early_max_ms
+        for process in [process for process, seen in self._senders.items() if seen.last_ms < forget_ms]:
+            del self._senders[process]
+        sender = self._senders.setdefault((contents.sender, contents.boot_id), _Sender())
+        if contents.sequence < 0 or not sender.is_new(contents.sequence):
+            raise RefusedError(Refusal.REPLAYED, f"number {contents.sequence} of {contents.sender} has come before")
+        sender.last_ms = now_ms
+
+    def _is_young(self, each: Travelling, now_ms: float) -> bool:
+        return 0 <= each.hops <= self.params.hops_max and now_ms - each.born_ms <= self.params.life_max_ms
