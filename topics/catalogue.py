@@ -13,17 +13,24 @@ from topics.messages import (
     Block,
     CommittedPlan,
     DeadLetter,
+    Decision,
     FlowRevision,
+    Handover,
     HostMetrics,
     HostRegistration,
     LateRecord,
+    LeaseEntry,
     LinkMetrics,
+    MoveRecord,
     OperatorMetrics,
     Placement,
+    Policy,
+    Request,
     SegmentStatus,
+    StandbyStatus,
 )
 from topics.messages.ants import SEALED_BYTES_MAX
-from topics.topic import DAY_MS, KIB, MIB, MINUTE_MS, Compacted, Declaration, Kept, Topic
+from topics.topic import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, Compacted, Declaration, Kept, Topic
 
 ANT_PARTITIONS = 64
 """Of each control topic. Two hosts may share one: a host skips what is addressed to the other."""
@@ -114,6 +121,94 @@ def _ants(name: str, purpose: str) -> Topic[AntEnvelope]:
 ANTS_ROUTING = _ants(names.ANTS_ROUTING, "routing ants, scents, and what hosts tell of themselves")
 ANTS_SCOUTING = _ants(names.ANTS_SCOUTING, "scouts and measuring ants")
 ANTS_ENFORCEMENT = _ants(names.ANTS_ENFORCEMENT, "enforcement ants and letters to leaders")
+
+POLICIES = Topic(
+    name=names.POLICIES,
+    purpose="what people laid down for flows and hosts",
+    key="{subject}/{name}",
+    message=Policy,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("cli", "api"),
+    read_by=("placement", "host", "cli", "api"),
+)
+
+REQUESTS = Topic(
+    name=names.REQUESTS,
+    purpose="people's wishes to the placement service and to leaders",
+    key="{request}",
+    message=Request,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=7 * DAY_MS),
+    written_by=("cli", "api"),
+    read_by=("placement", "host", "cli", "api"),
+)
+
+DECISIONS = Topic(
+    name=names.DECISIONS,
+    purpose="who decided what, when, on which evidence",
+    key="{decision}",
+    message=Decision,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=30 * DAY_MS),
+    written_by=("placement", "host"),
+    read_by=("placement", "cli", "api"),
+)
+
+LEASES = Topic(
+    name=names.LEASES,
+    purpose="claims and renewals of leases; the broker's order and time decide who holds one",
+    key="{lease}",
+    message=LeaseEntry,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=10 * MINUTE_MS, segment_ms=5 * MINUTE_MS),
+    written_by=("placement", "host"),
+    read_by=("placement", "host", "cli", "api"),
+    bytes_max=4 * KIB,
+    timestamps="LogAppendTime",
+)
+
+MOVES = Topic(
+    name=names.MOVES,
+    purpose="moves: how far each is, and how it ended",
+    key="{move}",
+    message=MoveRecord,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=7 * DAY_MS),
+    written_by=("placement",),
+    read_by=("placement", "cli", "api"),
+)
+
+HANDOVERS = Topic(
+    name=names.HANDOVERS,
+    purpose="former owners say that they have drained and committed",
+    key="{segment}/{partition}",
+    message=Handover,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=HOUR_MS, segment_ms=HOUR_MS),
+    written_by=("host",),
+    read_by=("host", "placement"),
+    bytes_max=4 * KIB,
+)
+
+STANDBYS = Topic(
+    name=names.STANDBYS,
+    purpose="how well hosts follow partitions that others own",
+    key="{segment}/{partition}/{host}",
+    message=StandbyStatus,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("host",),
+    read_by=("placement", "cli", "api"),
+    bytes_max=4 * KIB,
+)
 
 DEAD_LETTERS = Topic(
     name=names.DEAD_LETTERS,
@@ -232,6 +327,13 @@ CATALOGUE: tuple[Topic[Any], ...] = (
     PLACEMENTS,
     SEGMENTS_STATUS,
     PLANS,
+    POLICIES,
+    REQUESTS,
+    DECISIONS,
+    LEASES,
+    MOVES,
+    HANDOVERS,
+    STANDBYS,
     ANTS_ROUTING,
     ANTS_SCOUTING,
     ANTS_ENFORCEMENT,

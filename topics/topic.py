@@ -36,10 +36,15 @@ class Compacted:
 
 @dataclass(frozen=True)
 class Kept:
-    """Everything is kept for this time, or until a partition has this size (-1: no limit)."""
+    """Everything is kept for this time, or until a partition has this size (-1: no limit).
+
+    Kafka forgets whole files of a partition. `segment_ms` closes them earlier than after a week, where what is kept
+    for minutes would otherwise lie there for days.
+    """
 
     for_ms: int
     partition_bytes_max: int = -1
+    segment_ms: int | None = None
 
     def settings(self) -> dict[str, str]:
         """In Kafka's words."""
@@ -47,6 +52,7 @@ class Kept:
             "cleanup.policy": "delete",
             "retention.ms": str(self.for_ms),
             "retention.bytes": str(self.partition_bytes_max),
+            **({"segment.ms": str(self.segment_ms)} if self.segment_ms is not None else {}),
         }
 
 

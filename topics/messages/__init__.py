@@ -3,39 +3,55 @@
 from topics.messages.ants import AntEnvelope
 from topics.messages.base import Message, Origin, clip, version_of
 from topics.messages.blocks import Block, BlockHeader
+from topics.messages.decisions import Decision, FlowPolicy, HostPolicy, Policy, Request
 from topics.messages.flows import FLOW_TEXT_LENGTH_MAX, Delivery, FlowRevision
 from topics.messages.hosts import HostRegistration
+from topics.messages.leases import LEASE_MS_MAX, LeaseAct, LeaseEntry
 from topics.messages.metrics import HostMetrics, LinkMetrics, OperatorMetrics
+from topics.messages.moves import Handover, MovePhase, MoveRecord, StandbyStatus
 from topics.messages.placements import Placement
 from topics.messages.plans import Alternative, CommittedPlan, SegmentMove
-from topics.messages.segments import SegmentState, SegmentStatus
+from topics.messages.segments import SegmentState, SegmentStatus, SegmentStep
 from topics.messages.setaside import DeadLetter, Header, LateRecord
 from topics.messages.sketch import Moments, Sketch
 
 __all__ = [
     "FLOW_TEXT_LENGTH_MAX",
+    "LEASE_MS_MAX",
     "Alternative",
     "AntEnvelope",
     "Block",
     "BlockHeader",
     "CommittedPlan",
     "DeadLetter",
+    "Decision",
     "Delivery",
+    "FlowPolicy",
     "FlowRevision",
+    "Handover",
     "Header",
     "HostMetrics",
+    "HostPolicy",
     "HostRegistration",
     "LateRecord",
+    "LeaseAct",
+    "LeaseEntry",
     "LinkMetrics",
     "Message",
     "Moments",
+    "MovePhase",
+    "MoveRecord",
     "OperatorMetrics",
     "Origin",
     "Placement",
+    "Policy",
+    "Request",
     "SegmentMove",
     "SegmentState",
     "SegmentStatus",
+    "SegmentStep",
     "Sketch",
+    "StandbyStatus",
     "clip",
     "version_of",
 ]

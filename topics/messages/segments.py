@@ -6,6 +6,9 @@ from topics.messages.base import Count, Message, Name, Positive, Text, TimeMs
 
 SegmentState = Literal["recovering", "standby", "running", "draining", "parked", "stopped"]
 
+SegmentStep = Literal["waiting", "fencing", "catching_up"]
+"""What a partition that recovers is busy with: the former owner's drain, fencing it, or reading what it left."""
+
 
 class SegmentStatus(Message, frozen=True, kw_only=True):
     """One partition of one segment on the host that runs it, written when its state changes and from time to time.
@@ -23,6 +26,7 @@ class SegmentStatus(Message, frozen=True, kw_only=True):
     reported_ms: TimeMs
     lag: Count
     reason: Text | None = None
+    step: SegmentStep | None = None
 
     def __post_init__(self) -> None:
         if self.state == "parked" and not self.reason:
