@@ -20,6 +20,7 @@ from placement.ants.programme import Distances
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.ants.surroundings import Digest, HostView, Surroundings
+from placement.ants.tapping import Serving
 from placement.cell_ledger import Ledger, State
 from placement.chance import Chance
 from placement.leader_events import Crowded, HostLost
@@ -31,6 +32,8 @@ from placement.scent import Announce, Scent, ScentMap, ScentParams
 Effect = Send | Home | Lost
 Delay = Callable[[str, str], float]
 """Measured delay of data between two hosts."""
+Age = Callable[[str, str], float | None]
+"""(flow, task): how old messages are, on average, when they leave that task; None while nobody measures it."""
 
 _MAX_PARKED = 256
 _ASK_AGAIN_MS = 1_000.0
@@ -43,6 +46,10 @@ class UnknownMessageError(TypeError):
 
 
 def _unknown(_origin: str, _target: str) -> float | None:
+    return None
+
+
+def _unmeasured(_flow: str, _task: str) -> float | None:
     return None
 
 
@@ -59,8 +66,12 @@ class Cell:
         delay: Delay,
         direct: bool,
         background: Load = IDLE,
+        age: Age = _unmeasured,
     ) -> None:
-        """`delay` measures the way of data; `direct`: it is known between all hosts (overlay), so scouts may use it."""
+        """`delay` measures the way of data; `direct`: it is known between all hosts (overlay), so scouts may use it.
+
+        `age` measures messages that leave a task here: a task whose age is not measured is not offered for reuse.
+        """
         self.host = host
         self.capacity = capacity
         self.params = params
@@ -74,6 +85,7 @@ class Cell:
         self._view = HostView(host, capacity, background, tuple(self.links_ms.items()))
         self.failures: dict[tuple[str, tuple[str, ...]], int] = {}
         self._delay = delay
+        self._age = age
         self._parked: list[RoutingAnt | ScoutingAnt] = []
         self._asked_ms: dict[str, float] = {}
         self._reacts: dict[type, Callable[[Any, float, Chance], list[Effect]]] = {
@@ -108,6 +120,15 @@ class Cell:
     def near(self) -> list[tuple[HostView, float]]:
         """Hosts around this one."""
         return self.surroundings.near()
+
+    def serving(self) -> list[Serving]:
+        """The tasks that run here and that other flows may tap."""
+        return self.ledger.serving()
+
+    def age_ms(self, flow: str, task: str) -> float | None:
+        """How old messages are when they leave a task that runs here; None if it does not, or nobody measures it."""
+        runs = any(each.flow == flow and each.task == task for each in self.ledger.serving())
+        return self._age(flow, task) if runs else None
 
     def stamp(self) -> tuple[HostView, int]:
         """Changes whenever the prices that scouts find here may have changed."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from placement.ants.tapping import Serving
 from placement.queueing import IDLE, UTILISATION_CAP, Load
 
 
@@ -33,6 +34,8 @@ class Booking:
     expires_ms: float
     home: str = ""
     """Where the flow's leader lives; it hears when this host becomes crowded."""
+    serves: tuple[Serving, ...] = ()
+    """The tasks among these that other flows may tap."""
 
 
 class Ledger:
@@ -59,6 +62,11 @@ class Ledger:
     def bookings(self) -> list[Booking]:
         """All bookings in order."""
         return [booking for _, booking in sorted(self._bookings.items())]
+
+    def serving(self) -> list[Serving]:
+        """The tasks that run here now and may be tapped, in order of flow."""
+        active = (booking for booking in self._bookings.values() if booking.state is State.ACTIVE and booking.serves)
+        return [task for booking in sorted(active, key=lambda each: each.flow) for task in booking.serves]
 
     def measure(self, background: Load) -> None:
         """Take a new measurement of the load that no flow of ours causes."""

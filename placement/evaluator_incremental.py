@@ -156,6 +156,11 @@ class Ledger:
         self._settle()
         return self._priced(name)[0]
 
+    def age_ms(self, name: str, task: int) -> float:
+        """How old messages of a flow are, on average, when they leave one of its tasks."""
+        self._settle()
+        return self._priced(name)[1][task].mean_ms
+
     def cost_ms(self) -> float:
         """Sum over flows of weight times mean latency."""
         self._settle()
@@ -204,17 +209,8 @@ class Ledger:
             loads[host] = self.load_without(host, name)
         return loads
 
-    def wire_loads_without(self, name: str) -> list[Load]:
-        """The wires' loads as if one flow were not there."""
-        self._settle()
-        loads = list(self._wire_loads)
-        for wire, streams in self._crossing.items():
-            if any(flow == name for flow, _ in streams):
-                loads[wire] = self._sum_wire(wire, {key: each for key, each in streams.items() if key[0] != name})
-        return loads
-
     def placement(self) -> Placement:
-        """What the ledger holds, with names."""
+        """What the ledger holds, with names; a tap of a flow that has gone is left out, and so is incomplete."""
         hosts: dict[tuple[str, str], str] = {}
         taps: list[Tap] = []
         for name, running in self.running.items():
@@ -222,9 +218,9 @@ class Ledger:
                 if host is not None:
                     hosts[name, task.name] = self.network.hosts[host].name
             for index, (other, served) in running.taps.items():
-                taps.append(
-                    Tap(name, running.flow.tasks[index].name, other, self.running[other].flow.tasks[served].name)
-                )
+                if other in self.running:
+                    serving = self.running[other].flow.tasks[served].name
+                    taps.append(Tap(name, running.flow.tasks[index].name, other, serving))
         return Placement.of(hosts, taps)
 
     def _cross(self, running: Running, *, add: bool) -> None:

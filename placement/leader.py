@@ -8,19 +8,18 @@ leader never holds one host while it waits for another, and everything it waits 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 from typing import Any
 
 from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
 from placement.ants.measuring import Measured
-from placement.ants.order import ScoutReport
+from placement.ants.order import Offer, ScoutReport
 from placement.ants.params import AntParams
 from placement.ants.routing import RoutingAntReturned
 from placement.ants.scouting import ScoutFailed
 from placement.chance import Chance
-from placement.leader_attempt import Attempt, Reason
+from placement.leader_attempt import Attempt, Bounds, Reason
 from placement.leader_damping import Comparison, Damping
 from placement.leader_events import (
     Crowded,
@@ -28,57 +27,28 @@ from placement.leader_events import (
     GaveUp,
     Healed,
     HostLost,
+    Lingers,
     Place,
     Published,
+    ServedFrom,
+    ServingEnds,
     Stayed,
+    TapAnswered,
+    TapAsked,
     TimerFired,
     Withdraw,
     Withdrawn,
 )
 from placement.leader_params import LeaderParams
 from placement.leader_params import Release as AntRelease
+from placement.leader_phases import WAITS_FOR, Phase
 from placement.leader_purse import Purse
 from placement.leader_release import least_cost_ms, measuring_ant, routing_ants, scouts
+from placement.leader_taps import Enforcing, Grants, answer, ended
 from placement.model import Flow, Placement, Plan
-from placement.subqueries import Subquery, subqueries
+from placement.subqueries import next_subquery, subqueries
 
-LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Withdrawn
-
-
-class Phase(Enum):
-    """What a leader is waiting for."""
-
-    RESTING = "resting"
-    ROUTING = "routing"
-    SCOUTING = "scouting"
-    ENFORCING = "enforcing"
-    WITHDRAWN = "withdrawn"
-
-
-WAITS_FOR: dict[type, frozenset[Phase]] = {
-    RoutingAntReturned: frozenset({Phase.ROUTING}),
-    ScoutReport: frozenset({Phase.SCOUTING}),
-    ScoutFailed: frozenset({Phase.SCOUTING}),
-    Enforced: frozenset({Phase.ENFORCING}),
-    Measured: frozenset({Phase.ROUTING, Phase.SCOUTING}),
-    Place: frozenset(Phase) - {Phase.WITHDRAWN},
-    Withdraw: frozenset(Phase) - {Phase.WITHDRAWN},
-    HostLost: frozenset(Phase) - {Phase.WITHDRAWN},
-    Crowded: frozenset({Phase.RESTING}),
-    Healed: frozenset({Phase.RESTING, Phase.ROUTING}),
-    FlowChanged: frozenset(Phase) - {Phase.WITHDRAWN},
-    TimerFired: frozenset(Phase) - {Phase.WITHDRAWN},
-}
-"""In which phases each event means something; elsewhere it is an ant that came too late, and is ignored."""
-
-
-@dataclass(slots=True)
-class _Enforcing:
-    """The plan that an enforcement ant is carrying out."""
-
-    plan: Plan
-    ant: EnforcementAnt
-    sent_ms: float
+LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Lingers | Withdrawn
 
 
 class Leader:
@@ -93,10 +63,12 @@ class Leader:
         fastest_capacity: float,
         now_ms: float = 0.0,
         last_epoch: int = 0,
+        seniority: int = 0,
     ) -> None:
         """`fastest_capacity` of any host bounds from below what a placement can cost.
 
         `last_epoch` is the newest epoch the registry knows of this flow: a leader that comes back counts on from it.
+        `seniority` is the flow's place in the order of submission (smaller is older): flows tap only older ones.
         """
         self.flow = flow
         self.host = flow.sources[0].host
@@ -107,7 +79,7 @@ class Leader:
         self.epoch = last_epoch
         self.purse = Purse(params)
         self._fastest = fastest_capacity
-        self._chains: tuple[Subquery, ...] = subqueries(flow.graph)
+        self._seniority = seniority
         self._damping = Damping(params)
         self._attempt: Attempt | None = None
         self._attempts = 0
@@ -118,7 +90,12 @@ class Leader:
         self._unmeasured_rounds = 0
         self._dead: set[str] = set()
         """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
-        self._enforcing: _Enforcing | None = None
+        self._enforcing: Enforcing | None = None
+        self.taps: dict[int, Offer] = {}
+        """Task -> what the running plan taps for it."""
+        self._avoided: set[str] = set()
+        """Flows that would not serve, or have said that they will not for long."""
+        self.grants = Grants()
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
@@ -133,6 +110,12 @@ class Leader:
             ScoutFailed: self._on_scout_failed,
             Measured: self._on_measured,
             Enforced: self._on_enforced,
+            TapAnswered: self._on_tap_answered,
+            TapAsked: self._on_tap_asked,
+            Release: self._on_tap_ended,
+            Cancellation: self._on_tap_ended,
+            ServingEnds: self._on_serving_ends,
+            ServedFrom: self._on_served_from,
         }
 
     @property
@@ -142,6 +125,16 @@ class Leader:
             return {}
         index = self.flow.graph.task_index
         return {index[task]: host for _, task, host in self.plan.placement.spots}
+
+    @property
+    def where(self) -> dict[int, str]:
+        """Task -> host its results come from, run or tapped."""
+        return self.running | {task: offer.host for task, offer in self.taps.items()}
+
+    @property
+    def enforced_taps(self) -> dict[int, Offer]:
+        """Task -> what the plan that is being carried out would tap."""
+        return self._enforcing.taps if self._enforcing is not None else {}
 
     def step(self, event: Any, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         """Take one event."""
@@ -158,28 +151,48 @@ class Leader:
         if self._enforcing is not None:
             return []
         self._attempts = 0
+        if self.phase is Phase.LINGERING:
+            return self._rest([])  # its user wants it again, and it never stopped
         reason = self._why_look()
         return self._begin(Reason.USER if reason is Reason.WATCH else reason, rng)
 
     def _on_withdraw(self, _: Withdraw, rng: Chance) -> list[LeaderEffect]:
-        hosts = set(self.running.values())
+        """End the flow; a flow that others tap runs on until they have found another way."""
+        if not self.grants.tappers:
+            return self._end()
+        abandoned = self._abandon_enforcement()
+        self.phase, self._attempt = Phase.LINGERING, None
+        told = self.grants.tell_ending(self.flow.name)
+        return [*abandoned, *told, Lingers(self.flow.name, self.grants.tappers)]
+
+    def _end(self) -> list[LeaderEffect]:
+        hosts, taps = set(self.running.values()), [*self.taps.values(), *self.enforced_taps.values()]
         if self._enforcing is not None:
-            hosts |= {stop.host for stop in self._enforcing.ant.stops}
+            hosts |= {stop.host for stop in self._enforcing.ant.stops if stop.mask}
         self.phase, self.plan, self._attempt, self._enforcing = Phase.WITHDRAWN, None, None, None
-        ends: list[LeaderEffect] = [Send(host, Release(self.flow.name, self.epoch)) for host in sorted(hosts)]
-        return [*ends, Withdrawn(self.flow.name)]
+        news = Release(self.flow.name, self.epoch)
+        ends: list[LeaderEffect] = [Send(host, news) for host in sorted(hosts)]
+        return [*ends, *ended(taps, news), Withdrawn(self.flow.name)]
 
     def _on_host_lost(self, event: HostLost, rng: Chance) -> list[LeaderEffect]:
         """Whatever the leader was doing, what it found may include the dead host: start again if it matters."""
+        self.grants.forget(event.host)
+        if self.phase is Phase.LINGERING:
+            serving = self.grants.tappers and event.host not in self.running.values()
+            return [] if serving else self._end()
         if event.host in self.running.values():
             self._dead.add(event.host)
             self._attempts = 0
             return [*self._abandon_enforcement(), *self._begin(Reason.LOST, rng)]
+        # The leader of a flow that it taps died, and that flow with it.
+        gone = {offer.flow for offer in self._all_taps() if offer.home == event.host}
+        if gone:
+            return [effect for flow in sorted(gone) for effect in self._on_serving_ends(ServingEnds(flow), rng)]
         enforcing = self._enforcing
         if enforcing is not None and any(stop.host == event.host for stop in enforcing.ant.stops):
             return [*self._abandon_enforcement(), *self._try_again(f"{event.host} was lost", rng)]
         attempt = self._attempt
-        if attempt is not None and event.host in attempt.placed.values():
+        if attempt is not None and event.host in attempt.where.values():
             return self._begin(attempt.reason, rng)
         return []
 
@@ -188,12 +201,11 @@ class Leader:
             "a changed graph is a new flow: withdraw the old one, submit the new"
         )
         self.flow = event.flow
-        self._chains = subqueries(event.flow.graph)
         return []
 
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on."""
-        if self.plan is not None and not self._dead:
+        if self._why_look() is Reason.WATCH:
             return []
         self._attempts = self._gave_up = 0
         return self._begin(self._why_look(), rng)
@@ -248,9 +260,58 @@ class Leader:
             return []
         late = self._now_ms - enforcing.sent_ms > self.ants.enforcement.activation_ms / 2
         if news.committed and not late:
-            return self._activate(enforcing)
+            enforcing.committed = True
+            return self._activate(enforcing) if enforcing.complete else []
         why = "the enforcement ant came back too late" if news.committed else news.why
         return [*self._abandon_enforcement(), *self._try_again(why, rng)]
+
+    def _on_tap_answered(self, news: TapAnswered, rng: Chance) -> list[LeaderEffect]:
+        enforcing = self._enforcing
+        if enforcing is None or news.epoch != enforcing.plan.epoch:
+            return []
+        if news.why_not:
+            self._avoided.add(news.flow)
+            return [*self._abandon_enforcement(), *self._try_again(f"{news.flow}: {news.why_not}", rng)]
+        enforcing.granted.add(f"{news.flow}/{news.task}")
+        return self._activate(enforcing) if enforcing.complete else []
+
+    def _on_tap_asked(self, asked: TapAsked, _: Chance) -> list[LeaderEffect]:
+        """Another flow wants to tap: from the consent on, the task must not stop."""
+        task = self.flow.graph.task_index.get(asked.task, -1)
+        why_not = ""
+        if self.phase in (Phase.LINGERING, Phase.WITHDRAWN):
+            why_not = "the flow is ending"
+        elif self.running.get(task) is None or self.running[task] in self._dead:
+            why_not = f"{asked.task} does not run"
+        elif self._enforcing is not None and self._enforcing.plan.placement.host_of(self.flow.name, asked.task) is None:
+            why_not = f"{asked.task} is about to stop"
+        if not why_not:
+            self.grants.add(asked)
+        return [answer(asked, self.flow.name, why_not)]
+
+    def _on_tap_ended(self, news: Release | Cancellation, _: Chance) -> list[LeaderEffect]:
+        self.grants.end(news)
+        return self._end() if self.phase is Phase.LINGERING and not self.grants.tappers else []
+
+    def _on_serving_ends(self, news: ServingEnds, rng: Chance) -> list[LeaderEffect]:
+        """A flow that this one taps is ending: find another way, and stay until there is one."""
+        self._avoided.add(news.flow)
+        if any(offer.flow == news.flow for offer in self.taps.values()):
+            self._attempts = 0
+            return [*self._abandon_enforcement(), *self._begin(self._why_look(), rng)]
+        if any(offer.flow == news.flow for offer in self.enforced_taps.values()):
+            return [*self._abandon_enforcement(), *self._try_again(f"{news.flow} is ending", rng)]
+        attempt = self._attempt
+        if attempt is not None and any(offer.flow == news.flow for offer in attempt.taps.values()):
+            return self._begin(attempt.reason, rng)
+        return []
+
+    def _on_served_from(self, news: ServedFrom, _: Chance) -> list[LeaderEffect]:
+        for taps in (self.taps, self.enforced_taps):
+            for task, offer in taps.items():
+                if (offer.flow, offer.task) == (news.flow, news.task):
+                    taps[task] = replace(offer, host=news.host)
+        return []
 
     # What a leader does.
 
@@ -262,19 +323,27 @@ class Leader:
     def _why_look(self) -> Reason:
         if self.plan is None:
             return Reason.FIRST
-        return Reason.LOST if self._dead else Reason.WATCH
+        if self._dead:
+            return Reason.LOST
+        unserved = any(offer.flow in self._avoided for offer in self.taps.values())
+        return Reason.UNSERVED if unserved else Reason.WATCH
+
+    def _all_taps(self) -> list[Offer]:
+        attempt = self._attempt.taps if self._attempt is not None else {}
+        return [*self.taps.values(), *self.enforced_taps.values(), *attempt.values()]
 
     def _begin(self, reason: Reason, rng: Chance) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
-        self._attempt = Attempt(reason, self._round)
+        first = next_subquery(self.flow.graph, ())
+        assert first is not None, f"{self.flow.name} has no task to place"
+        self._attempt = Attempt(reason, self._round, first)
         self._measured = None
         route = self._route(rng)
         if reason not in (Reason.WATCH, Reason.USER):
             return route
-        measure = measuring_ant(
-            self.flow, self.running, number=self._round, home=self.host, social=self.ants.scouting.social
-        )
+        social = self.ants.scouting.social
+        measure = measuring_ant(self.flow, self.running, self.taps, number=self._round, home=self.host, social=social)
         return [measure, *route]
 
     def _route(self, _: Chance) -> list[LeaderEffect]:
@@ -286,7 +355,7 @@ class Leader:
         attempt.distance_ms = math.inf
         attempt.releases += 1
         count = self._release.routing_ants
-        ants = routing_ants(self.flow, attempt, self._chains[attempt.chain], home=self.host, count=count)
+        ants = routing_ants(self.flow, attempt, home=self.host, count=count)
         if self.plan is not None:
             self.purse.pay(routing_ants=count, now_ms=self._now_ms)
         # Nothing is known of this network's delays yet: wait longer each time.
@@ -299,7 +368,9 @@ class Leader:
         assert attempt is not None
         self.phase = Phase.SCOUTING
         alive = {task: host for task, host in self.running.items() if host not in self._dead}
-        order = attempt.order(self.flow, self._chains[attempt.chain], alive)
+        kept = frozenset(self.flow.graph.task_index[task] for task in self.grants.tasks)
+        bounds = Bounds(alive, kept, frozenset(self._avoided), self._seniority)
+        order = attempt.order(self.flow, bounds)
         count = self._release.scouts * 2 ** min(attempt.releases - 1, 2)
         ants = scouts(order, self.ants, home=self.host, count=count, rng=rng)
         if self.plan is not None:
@@ -326,27 +397,29 @@ class Leader:
             return self._begin(attempt.reason, rng)
         pause_ms = min(self.params.retry_after_ms * 2**self._gave_up, self.params.retry_at_most_ms)
         self._gave_up += 1
-        return self._rest([GaveUp(self.flow.name, why)], after_ms=pause_ms)
+        # What can't be placed can't serve either.
+        told = self.grants.tell_ending(self.flow.name) if attempt.reason is Reason.LOST else []
+        return self._rest([*told, GaveUp(self.flow.name, why)], after_ms=pause_ms)
 
     def _choose(self, rng: Chance) -> list[LeaderEffect]:
         """Take the best report of the present chain; go on to the next chain, or to the decision."""
         attempt = self._attempt
         assert attempt is not None
         best = min(attempt.reports, key=lambda report: (report.score_ms, report.hosts))
-        attempt.settle(best, self._chains[attempt.chain])
-        if attempt.chain < len(self._chains):
-            return self._route(rng)
-        return self._decide()
+        return self._route(rng) if attempt.settle(best, self.flow) else self._decide(rng)
 
-    def _decide(self) -> list[LeaderEffect]:
+    def _decide(self, rng: Chance) -> list[LeaderEffect]:
         """All chains are found: carry the placement out, or stay where the flow is."""
         attempt = self._attempt
         assert attempt is not None
+        index = self.flow.graph.task_index
+        stopped = sorted(task for task in self.grants.tasks if index[task] not in attempt.placed)
+        if stopped:
+            return self._try_again(f"{stopped[0]} was tapped meanwhile and must run", rng)
         if attempt.reason is Reason.WATCH or (attempt.reason is Reason.USER and self._measured is not None):
             now_cost = self._present_cost_ms()
-            moves = tuple(
-                (task, host) for task, host in sorted(attempt.placed.items()) if self.running.get(task) != host
-            )
+            before, after = _sites(self.running, self.taps), _sites(attempt.placed, attempt.taps)
+            moves = tuple((task, site) for task, site in sorted(after.items()) if before.get(task) != site)
             comparison = Comparison(now_cost, attempt.cost_ms, moves)
             beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
             objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
@@ -366,39 +439,40 @@ class Leader:
         assert attempt is not None
         self.phase = Phase.ENFORCING
         self.epoch += 1
-        tasks = self.flow.tasks
-        new = Placement.of({(self.flow.name, tasks[task].name): host for task, host in attempt.placed.items()})
         old = self.plan.placement if self.plan is not None else Placement()
-        plan = Plan.between(self.flow.name, self.epoch, old, new)
-        trip_ms = 2 * attempt.longest_trip_ms * len(attempt.placed)
-        ant = EnforcementAnt(self.flow, self.epoch, self.host, attempt.stops(), trip_ms, self.ants.scouting.social)
-        self._enforcing = _Enforcing(plan, ant, self._now_ms)
-        return [Send(ant.stops[0].host, ant), self._patience(self._trips_ms(trip_ms))]
+        plan = Plan.between(self.flow.name, self.epoch, old, attempt.placement(self.flow))
+        stops, social = attempt.stops(), self.ants.scouting.social
+        trip_ms = 2 * attempt.longest_trip_ms * len(stops)
+        ant = EnforcementAnt(self.flow, self.epoch, self.host, stops, trip_ms, social, self._seniority)
+        enforcing = self._enforcing = Enforcing(plan, ant, dict(attempt.taps), self._now_ms)
+        return [Send(stops[0].host, ant), *enforcing.ask(), self._patience(self._trips_ms(trip_ms))]
 
     def _abandon_enforcement(self) -> list[LeaderEffect]:
         """Give an enforcement up: its epoch is dead, wherever its ant may still be."""
         enforcing, self._enforcing = self._enforcing, None
-        if enforcing is None:
-            return []
-        return [Send(stop.host, Cancellation(self.flow.name, enforcing.plan.epoch)) for stop in enforcing.ant.stops]
+        return [] if enforcing is None else [*enforcing.cancel()]
 
-    def _activate(self, enforcing: _Enforcing) -> list[LeaderEffect]:
+    def _activate(self, enforcing: Enforcing) -> list[LeaderEffect]:
         """The plan is committed everywhere: let it run, and end what ran before."""
         attempt = self._attempt
         assert attempt is not None
-        before = self.running
-        self.plan, self._enforcing = enforcing.plan, None
+        before, tapped_before = self.running, self.taps
+        self.plan, self._enforcing, self.taps = enforcing.plan, None, enforcing.taps
         self._gave_up = 0
         self._dead.clear()
+        self._avoided.clear()
         kept = set(self.running.values())
-        self._damping.left(
-            {task: host for task, host in before.items() if self.running[task] != host}, now_ms=self._now_ms
-        )
+        sites = _sites(self.running, self.taps)
+        left = {task: site for task, site in _sites(before, tapped_before).items() if sites.get(task) != site}
+        self._damping.left(left, now_ms=self._now_ms)
         effects: list[LeaderEffect] = [
             Send(host, Activation(self.flow.name, self.epoch, self.host)) for host in sorted(kept)
         ]
-        effects += [Send(host, Release(self.flow.name, self.epoch - 1)) for host in sorted(set(before.values()) - kept)]
-        self.purse.earn(self.flow.graph, self.running, hops=attempt.hops, now_ms=self._now_ms)
+        earlier = Release(self.flow.name, self.epoch - 1)
+        effects += [Send(host, earlier) for host in sorted(set(before.values()) - kept)]
+        effects += ended(tapped_before.values(), earlier)
+        effects += self.grants.tell_moved(self.flow.name, {task: host for _, task, host in self.plan.placement.spots})
+        self.purse.earn(self.flow.graph, self.where, hops=attempt.hops, now_ms=self._now_ms)
         return self._rest([*effects, Published(self.plan, attempt.cost_ms, attempt.reason.value)])
 
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
@@ -415,15 +489,21 @@ class Leader:
         """Within a hair of what no placement can beat."""
         attempt = self._attempt
         assert attempt is not None
-        chain = self._chains[attempt.chain]
-        least_ms = least_cost_ms(self.flow, chain, distance_ms=attempt.distance_ms, fastest_capacity=self._fastest)
+        least_ms = least_cost_ms(
+            self.flow, attempt.subquery, distance_ms=attempt.distance_ms, fastest_capacity=self._fastest
+        )
         return report.score_ms <= self.params.outstanding * least_ms
 
     def _round_free_at_ms(self) -> float:
-        return self.purse.round_free_at_ms(len(self._chains), now_ms=self._now_ms)
+        return self.purse.round_free_at_ms(len(subqueries(self.flow.graph)), now_ms=self._now_ms)
 
     def _trips_ms(self, trip_ms: float) -> float:
         return self.params.patience_trips * trip_ms + self.params.patience_ms / 10
 
     def _patience(self, wait_ms: float) -> SetTimer:
         return SetTimer(self.flow.name, "patience", self._now_ms + wait_ms)
+
+
+def _sites(placed: dict[int, str], taps: dict[int, Offer]) -> dict[int, str]:
+    """Task -> where its results come from: a host, or the task of another flow wherever that runs."""
+    return placed | {task: f"{offer.flow}/{offer.task}" for task, offer in taps.items()}

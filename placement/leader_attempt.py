@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from placement.ants.enforcement import Stop
-from placement.ants.order import Anchor, Order, ScoutReport
-from placement.model import Flow
-from placement.subqueries import Subquery
+from placement.ants.order import Anchor, Offer, Order, ScoutReport
+from placement.model import Flow, Placement, Tap
+from placement.subqueries import Subquery, next_subquery
 
 
 class Reason(Enum):
@@ -15,7 +15,21 @@ class Reason(Enum):
     FIRST = "the flow is new"
     WATCH = "a better place may have appeared"
     LOST = "a host of the flow was lost"
+    UNSERVED = "a task that the flow taps is ending"
     USER = "a user asked for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a leader tells its scouts beside the chain."""
+
+    running: dict[int, str]
+    """Where the flow's tasks run now, on hosts that live."""
+    kept: frozenset[int]
+    """Tasks that others tap."""
+    avoided: frozenset[str]
+    """Flows not to tap."""
+    seniority: int
 
 
 @dataclass(slots=True)
@@ -24,22 +38,32 @@ class Attempt:
 
     reason: Reason
     round: int
+    subquery: Subquery
+    """The chain that ants look for now."""
     chain: int = 0
+    """Its number."""
     releases: int = 0
     returned: int = 0
     trip_ms: float = 0.0
     distance_ms: float = float("inf")
     reports: list[ScoutReport] = field(default_factory=list)
     placed: dict[int, str] = field(default_factory=dict)
+    taps: dict[int, Offer] = field(default_factory=dict)
     prices: dict[str, float] = field(default_factory=dict)
     cost_ms: float = 0.0
     longest_trip_ms: float = 0.0
     hops: int = 0
 
-    def order(self, flow: Flow, subquery: Subquery, running: dict[int, str]) -> Order:
+    @property
+    def where(self) -> dict[int, str]:
+        """Task -> the host where its results come from, run or tapped."""
+        return self.placed | {task: offer.host for task, offer in self.taps.items()}
+
+    def order(self, flow: Flow, bounds: Bounds) -> Order:
         """What to tell the scouts of the present chain."""
+        subquery, where = self.subquery, self.where
         anchors = tuple(
-            tuple(Anchor(pull.end.resolve(self.placed), pull.path_share, pull.exact) for pull in pulls)
+            tuple(Anchor(pull.end.resolve(where), pull.path_share, pull.exact) for pull in pulls)
             for pulls in subquery.pulls
         )
         return Order(
@@ -47,17 +71,24 @@ class Attempt:
             round=self.round,
             chain=self.chain,
             tasks=subquery.tasks,
-            start=subquery.start.resolve(self.placed),
-            end=subquery.end.resolve(self.placed),
+            start=subquery.start.resolve(where),
+            end=subquery.end.resolve(where),
             shares=subquery.shares,
             anchors=anchors,
             settled=masks(self.placed),
-            running=masks(running),
+            running=masks(bounds.running),
+            tapped=frozenset(self.taps),
+            kept=bounds.kept,
+            avoided=bounds.avoided,
+            seniority=bounds.seniority,
         )
 
-    def settle(self, report: ScoutReport, subquery: Subquery) -> None:
-        """Take a report for the present chain and go on to the next."""
-        self.placed |= dict(zip(subquery.tasks, report.hosts, strict=True))
+    def settle(self, report: ScoutReport, flow: Flow) -> bool:
+        """Take a report for the present chain and go on to the next; False if that was the last."""
+        tasks, covered = self.subquery.tasks, report.covered
+        self.placed |= dict(zip(tasks[covered:], report.hosts[covered:], strict=True))
+        if report.tap is not None:
+            self.taps[tasks[covered - 1]] = report.tap
         for host, price_ms in report.prices:
             self.prices[host] = self.prices.get(host, 0.0) + price_ms
         self.cost_ms += report.cost_ms
@@ -65,10 +96,28 @@ class Attempt:
         self.hops += report.hops
         self.chain += 1
         self.releases = 0
+        left = next_subquery(flow.graph, self.placed, frozenset(self.taps))
+        if left is not None:
+            self.subquery = left
+        return left is not None
+
+    def placement(self, flow: Flow) -> Placement:
+        """The complete placement, with names."""
+        tasks = flow.tasks
+        return Placement.of(
+            {(flow.name, tasks[task].name): host for task, host in self.placed.items()},
+            (Tap(flow.name, tasks[task].name, offer.flow, offer.task) for task, offer in self.taps.items()),
+        )
 
     def stops(self) -> tuple[Stop, ...]:
         """The hosts of the complete placement with their tasks and reported prices, in order of name."""
-        return tuple(Stop(host, mask, self.prices[host]) for host, mask in masks(self.placed))
+        at = dict(masks(self.placed))
+        taps: dict[str, tuple[Offer, ...]] = {}
+        for _, offer in sorted(self.taps.items()):
+            taps[offer.host] = (*taps.get(offer.host, ()), offer)
+        return tuple(
+            Stop(host, at.get(host, 0), self.prices.get(host, 0.0), taps.get(host, ())) for host in sorted({*at, *taps})
+        )
 
 
 def masks(placed: dict[int, str]) -> tuple[tuple[str, int], ...]:

@@ -37,6 +37,46 @@ class Crowded:
 
 
 @dataclass(frozen=True, slots=True)
+class TapAsked:
+    """Another flow's leader wants to tap a task of this flow under that epoch of its plan."""
+
+    by: str
+    epoch: int
+    home: str
+    """Where the answer goes."""
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class TapAnswered:
+    """The leader of a flow that serves grants a tap, or says why not."""
+
+    epoch: int
+    flow: str
+    task: str
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingEnds:
+    """A flow that this one taps will serve no longer: find another way. It goes on serving until this one has moved."""
+
+    flow: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServedFrom:
+    """A task that this flow taps has moved to another host."""
+
+    flow: str
+    task: str
+    host: str
+
+
+# A leader that serves also hears Release and Cancellation of a tapper's epoch, as its hosts do: the tap has ended.
+
+
+@dataclass(frozen=True, slots=True)
 class FlowChanged:
     """The flow's rates or service times were measured anew; its graph is the same."""
 
@@ -78,6 +118,14 @@ class Stayed:
     now_cost_ms: float
     best_cost_ms: float
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lingers:
+    """The flow was withdrawn but runs on, unchanged, until those who tap it have found another way."""
+
+    flow: str
+    tapped_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ class Purse:
         """The flow now runs there and moves at least this: its thinnest stream between hosts, all the way."""
         streams = []
         for edge in graph.edges:
-            origin = edge.tail_host if edge.from_source else where[edge.tail_task]
-            target = edge.head_host if edge.to_sink else where[edge.head_task]
-            if origin != target:
+            origin = edge.tail_host if edge.from_source else where.get(edge.tail_task)
+            target = edge.head_host if edge.to_sink else where.get(edge.head_task)
+            if origin != target and origin is not None and target is not None:
                 streams.append(edge.rate_per_ms * (edge.message_bytes or _UNKNOWN_BYTES))
         self.budget.earn(min(streams, default=0.0) * max(1, hops), now_ms=now_ms)
 

@@ -1,8 +1,8 @@
 """What a leader releases: the ants of one attempt, and the bound that tells an outstanding report."""
 
 from placement.ants.effects import Send
-from placement.ants.measuring import Leg, MeasuringAnt, RunningStop
-from placement.ants.order import Order
+from placement.ants.measuring import Leg, MeasuringAnt, RunningStop, TapHere
+from placement.ants.order import Offer, Order
 from placement.ants.params import AntParams
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import scout
@@ -13,9 +13,10 @@ from placement.model import Flow
 from placement.subqueries import Subquery
 
 
-def routing_ants(flow: Flow, attempt: Attempt, chain: Subquery, *, home: str, count: int) -> list[Send]:
+def routing_ants(flow: Flow, attempt: Attempt, *, home: str, count: int) -> list[Send]:
     """Routing ants for the present chain, from its start."""
-    start, end = chain.start.resolve(attempt.placed), chain.end.resolve(attempt.placed)
+    chain, where = attempt.subquery, attempt.where
+    start, end = chain.start.resolve(where), chain.end.resolve(where)
     return [Send(start, RoutingAnt(flow.name, attempt.round, end, Trail.start(start), home))] * count
 
 
@@ -29,16 +30,26 @@ def scouts(order: Order, ants: AntParams, *, home: str, count: int, rng: Chance)
     return found
 
 
-def measuring_ant(flow: Flow, running: dict[int, str], *, number: int, home: str, social: bool) -> Send:
-    """An ant that asks what the flow costs where it runs."""
+def measuring_ant(
+    flow: Flow, running: dict[int, str], taps: dict[int, Offer], *, number: int, home: str, social: bool
+) -> Send:
+    """An ant that asks what the flow costs where it runs, and how old what it taps arrives."""
+    graph, where = flow.graph, running | {task: offer.host for task, offer in taps.items()}
     legs: dict[str, list[Leg]] = {}
-    for edge in flow.graph.edges:
-        origin = edge.tail_host if edge.from_source else running[edge.tail_task]
-        target = edge.head_host if edge.to_sink else running[edge.head_task]
+    for edge in graph.live_edges(frozenset(taps)):
+        origin = edge.tail_host if edge.from_source else where[edge.tail_task]
+        target = edge.head_host if edge.to_sink else where[edge.head_task]
         if origin != target:
             legs.setdefault(origin, []).append(Leg(target, edge.path_share))
+    here: dict[str, list[TapHere]] = {}
+    for task, offer in sorted(taps.items()):
+        share = sum(edge.path_share for edge in graph.into[task])
+        here.setdefault(offer.host, []).append(TapHere(offer.flow, offer.task, share))
     at = dict(masks(running))
-    stops = tuple(RunningStop(host, at.get(host, 0), tuple(legs.get(host, ()))) for host in sorted(set(legs) | set(at)))
+    stops = tuple(
+        RunningStop(host, at.get(host, 0), tuple(legs.get(host, ())), tuple(here.get(host, ())))
+        for host in sorted({*legs, *at, *here})
+    )
     return Send(stops[0].host, MeasuringAnt(flow, number, home, stops, social))
 
 

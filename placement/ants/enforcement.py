@@ -12,7 +12,9 @@ from typing import Protocol
 
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.letters import home_or_letter
+from placement.ants.order import Offer
 from placement.ants.surroundings import HostView
+from placement.ants.tapping import Serving
 from placement.cell_ledger import Booking, Ledger, State
 from placement.evaluator_pricing import price_on_host
 from placement.model import Flow
@@ -55,7 +57,10 @@ class Stop:
 
     host: str
     mask: int
+    """0: nothing of the flow runs here, it only taps."""
     price_ms: float
+    taps: tuple[Offer, ...] = ()
+    """What the flow taps here, as the scouts found it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ class EnforcementAnt:
     trip_ms: float
     """Estimated time for one way through the stops and back: what reservations must outlast."""
     social: bool = True
+    seniority: int = 0
     at: int = 0
     phase: Pass = Pass.RESERVE
     why: str = ""
@@ -119,6 +125,10 @@ class EnforcementCell(Protocol):
         """This host, as if the flow were not there."""
         ...
 
+    def age_ms(self, flow: str, task: str) -> float | None:
+        """How old messages are when they leave a task that runs here; None if it does not."""
+        ...
+
 
 def step(
     ant: EnforcementAnt, cell: EnforcementCell, params: EnforcementParams, *, now_ms: float
@@ -127,6 +137,8 @@ def step(
     cell.ledger.expire(now_ms=now_ms)
     if ant.phase is Pass.RESERVE:
         return _reserve(ant, cell, params, now_ms=now_ms)
+    if ant.stops[ant.at].mask == 0:
+        return _back(ant, cell)  # it only taps here, and the serving leader holds that
     if ant.phase is Pass.COMMIT:
         firm = cell.ledger.commit(ant.flow.name, ant.epoch, expires_ms=now_ms + params.activation_ms)
         if not firm:
@@ -140,6 +152,35 @@ def _reserve(
     ant: EnforcementAnt, cell: EnforcementCell, params: EnforcementParams, *, now_ms: float
 ) -> list[Send | Home | Lost]:
     stop = ant.stops[ant.at]
+    stale = _stale_tap(stop, cell, params)
+    if stale is not None:
+        return _turn_back(ant, stale, cell)
+    if stop.mask:
+        refusal = _book(ant, stop, cell, params, now_ms=now_ms)
+        if refusal is not None:
+            return _turn_back(ant, refusal, cell)
+    if ant.at + 1 < len(ant.stops):
+        return [Send(ant.stops[ant.at + 1].host, replace(ant, at=ant.at + 1))]
+    if stop.mask:
+        cell.ledger.commit(ant.flow.name, ant.epoch, expires_ms=now_ms + params.activation_ms)
+    return _back(replace(ant, phase=Pass.COMMIT), cell)
+
+
+def _stale_tap(stop: Stop, cell: EnforcementCell, params: EnforcementParams) -> str | None:
+    """Why a task can't be tapped here as the scouts reported; None if all can (Ants 3.10, end)."""
+    for tap in stop.taps:
+        age_ms = cell.age_ms(tap.flow, tap.task)
+        if age_ms is None:
+            return f"{cell.host}: {tap.flow}/{tap.task} runs here no more"
+        if age_ms > tap.age_ms * (1 + params.price_tolerance) + params.tolerance_ms:
+            return f"{cell.host}: {tap.flow}/{tap.task} gives messages of {age_ms:.2f} ms now, not {tap.age_ms:.2f} ms"
+    return None
+
+
+def _book(
+    ant: EnforcementAnt, stop: Stop, cell: EnforcementCell, params: EnforcementParams, *, now_ms: float
+) -> str | None:
+    """Price the tasks anew and reserve room for them; why not, if it can't be done."""
     graph = ant.flow.graph
     view = cell.view(without_flow=ant.flow.name)
     price = price_on_host(graph, stop.mask, view.capacity, view.load)
@@ -147,18 +188,18 @@ def _reserve(
     # Ants 3.8: the cost is recalculated at each server; beyond a threshold the ant returns without executing.
     allowed_ms = stop.price_ms * (1 + params.price_tolerance) + params.tolerance_ms
     if cost_ms > allowed_ms:
-        why = f"{cell.host}: costs {cost_ms:.2f} ms now, {stop.price_ms:.2f} ms were reported"
-        return _turn_back(ant, why, cell)
+        return f"{cell.host}: costs {cost_ms:.2f} ms now, {stop.price_ms:.2f} ms were reported"
     load = load_of((stream for _, stream in graph.streams(stop.mask)), view.capacity)
     lasts_ms = params.reservation_trips * ant.trip_ms + params.reservation_spare_ms
-    booking = Booking(ant.flow.name, ant.epoch, stop.mask, load, State.RESERVED, now_ms + lasts_ms, ant.home)
+    until_ms = now_ms + lasts_ms
+    serves = tuple(
+        Serving(ant.flow.name, ant.flow.tasks[task].name, ant.flow.tasks[task].identity, ant.seniority, ant.home)
+        for task in graph.tasks_in(stop.mask)
+        if ant.flow.tasks[task].identity
+    )
+    booking = Booking(ant.flow.name, ant.epoch, stop.mask, load, State.RESERVED, until_ms, ant.home, serves)
     refusal = cell.ledger.reserve(booking)
-    if refusal is not None:
-        return _turn_back(ant, f"{cell.host}: {refusal}", cell)
-    if ant.at + 1 < len(ant.stops):
-        return [Send(ant.stops[ant.at + 1].host, replace(ant, at=ant.at + 1))]
-    cell.ledger.commit(ant.flow.name, ant.epoch, expires_ms=now_ms + params.activation_ms)
-    return _back(replace(ant, phase=Pass.COMMIT), cell)
+    return None if refusal is None else f"{cell.host}: {refusal}"
 
 
 def _turn_back(ant: EnforcementAnt, why: str, cell: EnforcementCell) -> list[Send | Home | Lost]:

@@ -31,6 +31,8 @@ def place_greedily(way: Way, order: Order, candidate: Candidate, distances: Dist
             way.spots + (candidate.spot,) * (last + 1 - placed),
             (*way.prices, (candidate.spot.host, adds.cost_ms)),
             candidate.spot,
+            way.tap,
+            way.covered,
         )
     return longer
 
@@ -50,7 +52,7 @@ def shift(
     """
     for place, task in enumerate(order.tasks):
         spot = way.spots[place]
-        if spot.host != here.view.host:
+        if spot.host != here.view.host or place < way.covered:
             continue
         alone = 1 << task
         best_ms, target = here.adds(alone).own_ms, None
@@ -81,7 +83,7 @@ def _moved(
     own_ms, cost_ms = way.own_ms, way.cost_ms
     for pricer in pricers:
         host = pricer.view.host
-        before, after = _mask_at(order, way.spots, host), _mask_at(order, spots, host)
+        before, after = (_mask_at(order, some, host, way.covered) for some in (way.spots, spots))
         old = pricer.adds(before) if before else None
         new = pricer.adds(after) if after else None
         if new is not None and math.isinf(new.cost_ms):
@@ -91,7 +93,8 @@ def _moved(
         prices.pop(host, None)
         if new is not None:
             prices[host] = new.cost_ms
-    detour_ms = _travel_ms(order, spots, trail_end, distances) - _travel_ms(order, way.spots, trail_end, distances)
+    after_ms, before_ms = (_travel_ms(order, some, trail_end, distances, way.covered) for some in (spots, way.spots))
+    detour_ms = after_ms - before_ms
     return Way(
         cost_ms + order.flow.weight * detour_ms,
         own_ms + detour_ms,
@@ -99,18 +102,21 @@ def _moved(
         spots,
         tuple(sorted(prices.items())),
         spots[-1],
+        way.tap,
+        way.covered,
     )
 
 
-def _mask_at(order: Order, spots: Sequence[Spot], host: str) -> int:
+def _mask_at(order: Order, spots: Sequence[Spot], host: str, covered: int) -> int:
     mask = 0
-    for task, spot in zip(order.tasks, spots, strict=True):
+    for task, spot in zip(order.tasks[covered:], spots[covered:], strict=True):
         if spot.host == host:
             mask |= 1 << task
     return mask
 
 
-def _travel_ms(order: Order, spots: Sequence[Spot], trail_end: Spot, distances: Distances) -> float:
-    stops = (Spot(order.start, 0.0, 0.0), *spots, trail_end)
-    legs = zip(stops, stops[1:], order.shares, strict=False)
+def _travel_ms(order: Order, spots: Sequence[Spot], trail_end: Spot, distances: Distances, covered: int) -> float:
+    """From the start, or from where the chain is tapped, to its end."""
+    stops = (Spot(order.start, 0.0, 0.0), *spots, trail_end)[covered:]
+    legs = zip(stops, stops[1:], order.shares[covered:], strict=False)
     return sum(share * reach_ms(origin, target, distances) for origin, target, share in legs)

@@ -22,12 +22,22 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
+class TapHere:
+    """A task of another flow that this flow taps here, with the share of the paths that it serves."""
+
+    flow: str
+    task: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunningStop:
     """One host where the flow runs or starts."""
 
     host: str
     mask: int
     legs: tuple[Leg, ...]
+    taps: tuple[TapHere, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,10 @@ class MeasuringCell(Protocol):
         """Measured delay of data sent from this host to another."""
         ...
 
+    def age_ms(self, flow: str, task: str) -> float | None:
+        """How old messages are when they leave a task that runs here; None if it does not."""
+        ...
+
 
 def step(ant: MeasuringAnt, cell: MeasuringCell) -> list[Send | Home | Lost]:
     """One visit: add up this host's price and the way of its messages to the next hosts."""
@@ -77,6 +91,11 @@ def step(ant: MeasuringAnt, cell: MeasuringCell) -> list[Send | Home | Lost]:
         price = price_on_host(ant.flow.graph, stop.mask, view.capacity, view.load)
         own_ms, impact_ms = price.own_ms, price.impact_ms if ant.social else 0.0
     own_ms += sum(leg.share * cell.travel_ms(leg.to) for leg in stop.legs)
+    for tap in stop.taps:
+        age_ms = cell.age_ms(tap.flow, tap.task)
+        if age_ms is None:
+            return [Lost(ant, f"{tap.flow}/{tap.task} does not run at {cell.host}")]
+        own_ms += tap.share * age_ms
     ant = replace(ant, own_ms=ant.own_ms + own_ms, cost_ms=ant.cost_ms + weight * own_ms + impact_ms, at=ant.at + 1)
     if ant.at < len(ant.stops):
         return [Send(ant.stops[ant.at].host, ant)]

@@ -15,6 +15,19 @@ class Anchor:
     exact: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A task of another flow, running at a host, that gives the same result as one that a scout has to place."""
+
+    flow: str
+    task: str
+    host: str
+    home: str
+    """Where the leader of that flow lives: it has to agree."""
+    age_ms: float
+    """How old messages are, on average, when they leave that task."""
+
+
 @dataclass(frozen=True)
 class Order:
     """One subquery to place from `start` to `end`, for one round of scouts."""
@@ -32,6 +45,40 @@ class Order:
     """(host, tasks) where earlier chains of this flow were hypothetically placed in this attempt."""
     running: tuple[tuple[str, int], ...] = ()
     """(host, tasks) where the flow runs now: its own load there is not a stranger's."""
+    tapped: frozenset[int] = frozenset()
+    """Tasks that earlier chains of this attempt would tap."""
+    kept: frozenset[int] = frozenset()
+    """Tasks that other flows tap: these must run."""
+    avoided: frozenset[str] = frozenset()
+    """Flows that would not serve, or will not for long."""
+    seniority: int = 0
+    """Place of this flow in the order of submission; only older flows are tapped."""
+
+    @cached_property
+    def tappable(self) -> tuple[tuple[int, str], ...]:
+        """(position, identity) of the chain's tasks that may be tapped, with all before them in the chain.
+
+        Not where a task before it would still be needed elsewhere, or is placed already, or is tapped by others.
+        """
+        graph = self.flow.graph
+        found = []
+        for position, task in enumerate(self.tasks):
+            identity = self.flow.tasks[task].identity
+            if not identity:
+                continue
+            needed = graph.needed(self.tapped | {task})
+            idle = frozenset(range(graph.task_count)) - needed - self.tapped
+            before = set(self.tasks[:position])
+            settled = {task for _, mask in self.settled for task in graph.tasks_in(mask)}
+            if before <= idle and not idle & self.kept and not idle & settled:
+                found.append((position, identity))
+        return tuple(found)
+
+    @cached_property
+    def through(self) -> tuple[float, ...]:
+        """The share of the flow's paths that run through each task of the chain."""
+        graph = self.flow.graph
+        return tuple(sum(edge.path_share for edge in graph.into[task]) for task in self.tasks)
 
     @cached_property
     def settled_masks(self) -> dict[str, int]:
@@ -85,3 +132,7 @@ class ScoutReport:
     """Length of the scout's trail."""
     byte_hops: float = 0.0
     """What this scout cost the network."""
+    tap: Offer | None = None
+    """Where the chain's first tasks are served from, if they are."""
+    covered: int = 0
+    """How many of the chain's first tasks need not run: the last of them is tapped, the others only feed it."""

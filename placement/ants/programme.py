@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from placement.ants.order import Order, Spot
+from placement.ants.order import Offer, Order, Spot
 from placement.ants.pricing import Pricer
 from placement.ants.trail import Trail
 
@@ -34,6 +34,9 @@ class Way(NamedTuple):
     prices: tuple[tuple[str, float], ...]
     at: Spot
     """Where the last placed task is, or the start."""
+    tap: Offer | None = None
+    covered: int = 0
+    """How many of the first tasks the tap covers: they run nowhere for this flow."""
 
     @property
     def score_ms(self) -> float:
@@ -152,6 +155,8 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
                         way.spots + (candidate.spot,) * (last + 1 - placed),
                         (*way.prices, (host, adds.cost_ms)),
                         candidate.spot,
+                        way.tap,
+                        way.covered,
                     )
                     best[last + 1][host] = longer
                     limits[last + 1] = _limit_ms(longer)

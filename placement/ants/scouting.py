@@ -12,12 +12,13 @@ from placement.ants.desk import Desk
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.greedy import place_greedily, shift
 from placement.ants.letters import home_or_letter
-from placement.ants.order import Order, ScoutReport, Spot
+from placement.ants.order import Offer, Order, ScoutReport, Spot
 from placement.ants.pricing import Pricer
 from placement.ants.programme import Candidate, Distances, Way, Ways, anchored, cut_back, extend, finish, no_tasks_yet
 from placement.ants.routing import RoutingCell, walk_on
 from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
 from placement.ants.surroundings import HostView
+from placement.ants.tapping import Serving, offers, tapped, with_taps
 from placement.ants.trail import Trail
 from placement.chance import Chance
 from placement.queueing import UTILISATION_CAP
@@ -50,6 +51,8 @@ class ScoutingParams:
     shift: bool = False
     queues: bool = False
     """Whether scouts wait in server queues like data. Ours have a topic of their own; routing ants measure queues."""
+    reuse: bool = True
+    """Tap an equal task of another flow where one runs."""
     failures_to_weaken: int = 3
     max_hops: int = 100
     """A scout that has lost its way costs more than ten that have not."""
@@ -104,6 +107,14 @@ class ScoutingCell(RoutingCell, Protocol):
     failures: dict[tuple[str, tuple[str, ...]], int]
     desk: Desk
     distances: Distances
+
+    def serving(self) -> list[Serving]:
+        """The tasks that run here and may be tapped."""
+        ...
+
+    def age_ms(self, flow: str, task: str) -> float | None:
+        """How old messages are when they leave a task that runs here."""
+        ...
 
     def stamp(self) -> tuple[HostView, int]:
         """Changes whenever prices here may have changed."""
@@ -175,8 +186,12 @@ def _outward(
 
 def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
     """The scout's ways after it has looked at this cell."""
+    found = offers(ant.order, cell.host, cell.serving(), cell.age_ms) if params.reuse and ant.order.tappable else []
+    if found and params.rule is Rule.PROGRAMME:
+        here = Spot(cell.host, ant.trail.distance_ms[-1], 0.0)
+        ant = replace(ant, ways=with_taps(ant.ways, ant.order, found, here))
     if params.rule is Rule.GREEDY:
-        return _greedy(ant, cell, params)
+        return _greedy(ant, cell, params, found)
     folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
     question = (ant.trail.distance_ms[-1], ant.ways)
     got = cell.desk.recall(folder, question)
@@ -186,9 +201,14 @@ def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -
     return got
 
 
-def _greedy(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
+def _greedy(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, found: list[tuple[int, Offer]]) -> Ways:
     (way,) = next(row for row in reversed(ant.ways) if row)
     here = _candidate(ant, cell, params, cell.view(), 0.0)
+    # Ants 3.10: where the task to be placed runs already, it is reused, whatever it costs.
+    further = [(position, offer) for position, offer in found if position >= len(way.spots)]
+    if further:
+        position, offer = max(further, key=lambda each: (each[0], -each[1].age_ms))
+        way = tapped(ant.order, position, offer, here.spot)
     way = place_greedily(way, ant.order, here, cell.distances, greed=ant.greed)
     return tuple((way,) if count == len(way.spots) else () for count in range(len(ant.order.tasks) + 1))
 
@@ -294,6 +314,8 @@ def _report(ant: ScoutingAnt, cell: ScoutingCell) -> list[Send | Home | Lost]:
         way.prices,
         len(ant.trail.hosts) - 1,
         ant.byte_hops,
+        way.tap,
+        way.covered,
     )
     return home_or_letter(cell.host, ant.home, order.flow.name, report)
 

@@ -99,6 +99,13 @@ class FlowGraph:
                 live.add(task)
         return frozenset(live)
 
+    def live_edges(self, tapped: frozenset[int]) -> tuple[GraphEdge, ...]:
+        """Edges that carry messages of this flow when others serve the tapped tasks."""
+        if not tapped:
+            return self.edges
+        needed = self.needed(tapped)
+        return tuple(edge for edge in self.edges if edge.to_sink or edge.head_task in needed)
+
     def _compute_streams(self, mask: int) -> tuple[tuple[int, Stream], ...]:
         tasks = self.flow.tasks
         work = [0.0] * self.task_count

@@ -11,6 +11,7 @@ from typing import Any
 
 from placement.ants.effects import Home, Lost, Send, SetTimer
 from placement.ants.enforcement import Release
+from placement.ants.order import Offer
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.sizes import ENVELOPE_BYTES, size_bytes
 from placement.cell import Cell
@@ -22,8 +23,10 @@ from placement.leader_events import (
     GaveUp,
     Healed,
     HostLost,
+    Lingers,
     Place,
     Published,
+    ServingEnds,
     Stayed,
     TimerFired,
     Withdraw,
@@ -34,6 +37,9 @@ from placement.model import Flow, Network, OverlayNetwork, Placement
 from placement.queueing import IDLE, Load
 from placement.simulator.kernel import Kernel
 from placement.simulator.traffic import Traffic
+
+Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
+"""What leaders tell the world."""
 
 Observer = Callable[[float, str, Any], None]
 """Told of everything that happens: time, where, what."""
@@ -63,7 +69,7 @@ class Body:
         self.traffic = Traffic()
         self.truth = TrueLedger(network, background=background)
         self.leaders: dict[str, Leader] = {}
-        self.decisions: list[tuple[float, Published | GaveUp | Stayed | Withdrawn]] = []
+        self.decisions: list[tuple[float, Decision]] = []
         self.lost_messages = 0
         self._whole_network = network
         self._chance = chance
@@ -80,6 +86,10 @@ class Body:
         self._published_ms: dict[str, float] = {}
         self._epochs: dict[str, int] = {}
         """flow -> newest epoch of a flow whose leader is gone."""
+        self._seniority: dict[str, int] = {}
+        """flow -> its place in the order of submission, the first time."""
+        self.fallen: set[str] = set()
+        """Flows that stopped because a host died, and do not run again yet."""
         self.cells: dict[str, Cell] = {host.name: self._new_cell(host.name) for host in network.hosts}
 
     # What an experiment does.
@@ -100,6 +110,7 @@ class Body:
                 fastest_capacity=self._fastest,
                 now_ms=self.kernel.now_ms,
                 last_epoch=self._epochs.get(flow.name, 0),
+                seniority=self._seniority.setdefault(flow.name, len(self._seniority)),
             )
         self._tell_leader(flow.name, Place())
 
@@ -126,14 +137,13 @@ class Body:
 
     def change_flow(self, flow: Flow) -> None:
         """A flow's rates changed; its hosts and its leader measure it."""
-        leader = self.leaders[flow.name]
-        running = leader.running
         self._tell_leader(flow.name, FlowChanged(flow))
-        for host in sorted(set(running.values())):
+        for host in sorted(set(self.leaders[flow.name].running.values())):
             if host not in self._down_hosts:
                 self._carry_out(host, self.cells[host].flow_changed(flow))
         if flow.name in self.truth.running:
-            self.truth.put(flow, self.truth.running[flow.name].own)
+            running = self.truth.running[flow.name]
+            self.truth.put(flow, running.own, running.taps)
 
     def run_for(self, duration_ms: float) -> None:
         """Let the virtual clock go on."""
@@ -166,10 +176,17 @@ class Body:
         """Mean end-to-end latency of a running flow; infinite if it does not run."""
         return self.truth.latency(flow).mean_ms if flow in self.truth.running else math.inf
 
+    def age_ms(self, flow: str, task: str) -> float | None:
+        """How old messages are when they leave a task of a flow that runs; None if it does not."""
+        running = self.truth.running.get(flow)
+        return None if running is None else self.truth.age_ms(flow, running.flow.graph.task_index[task])
+
     def placement(self) -> Placement:
         """All that runs now."""
-        spots = [spot for leader in self.leaders.values() if leader.plan for spot in leader.plan.placement.spots]
-        return Placement(tuple(spots))
+        plans = [leader.plan.placement for leader in self.leaders.values() if leader.plan]
+        return Placement(
+            tuple(spot for plan in plans for spot in plan.spots), tuple(tap for plan in plans for tap in plan.taps)
+        )
 
     def _new_cell(self, host: str) -> Cell:
         place = self.network.host_index[host]
@@ -187,6 +204,7 @@ class Body:
             delay=self.delay_ms,
             direct=self._direct,
             background=self._background.get(host, IDLE),
+            age=self.age_ms,
         )
 
     # Interpreting effects.
@@ -264,7 +282,7 @@ class Body:
         if self._timers.get(key) == generation:
             self._tell_leader(key[0], TimerFired(key[1]))
 
-    def _decided(self, decision: Published | GaveUp | Stayed | Withdrawn) -> None:
+    def _decided(self, decision: Decision) -> None:
         self.decisions.append((self.kernel.now_ms, decision))
         if self._observer is not None:
             self._observer(self.kernel.now_ms, "decision", decision)
@@ -273,11 +291,17 @@ class Body:
             self._published_ms[decision.plan.flow] = self.kernel.now_ms
             index = self.network.host_index
             running = leader.running
-            own = [index[running[task]] for task in range(leader.flow.graph.task_count)]
-            self.truth.put(leader.flow, own)
+            own = [index[running[task]] if task in running else None for task in range(leader.flow.graph.task_count)]
+            taps = {task: (offer.flow, self._served_task(offer)) for task, offer in leader.taps.items()}
+            self.truth.put(leader.flow, own, taps)
+            self.fallen.discard(decision.plan.flow)
         elif isinstance(decision, Withdrawn):
             self._epochs[decision.flow] = self.leaders.pop(decision.flow).epoch
             self.truth.remove(decision.flow)
+            self.fallen.discard(decision.flow)
+
+    def _served_task(self, offer: Offer) -> int:
+        return self.leaders[offer.flow].flow.graph.task_index[offer.task]
 
     # Faults. Neighbours, leaders and the registry notice after DETECTION_MS.
 
@@ -292,6 +316,7 @@ class Body:
                 self._orphan(flow, leader)
             elif host in leader.running.values():
                 self.truth.remove(flow)
+                self.fallen.add(flow)
         self.kernel.after(DETECTION_MS, self._notice_host_loss, host, self.kernel.now_ms)
 
     def return_host(self, host: str) -> None:
@@ -330,13 +355,14 @@ class Body:
         running = self.truth.running
         self.truth = TrueLedger(self.network, background=self.background())
         for _, flow in sorted(running.items()):
-            self.truth.put(flow.flow, flow.own)
+            self.truth.put(flow.flow, flow.own, flow.taps)
 
     def _orphan(self, flow: str, leader: Leader) -> None:
         """A flow whose leader died: its source is gone, so it ends until its user submits it again."""
         self._epochs[flow] = leader.epoch
         del self.leaders[flow]
         self.truth.remove(flow)
+        self.fallen.add(flow)
 
     def _notice_host_loss(self, host: str, died_ms: float) -> None:
         """Also if the host is back already: what ran there does not run any more."""
@@ -370,6 +396,19 @@ class Body:
                 if cell.links_ms.get(neighbour) != links[neighbour]:
                     self._carry_out(host, cell.link_changed(neighbour, links[neighbour]))
             self._reconcile(host)
+        self._reconcile_taps()
+
+    def _reconcile_taps(self) -> None:
+        """Leaders read the registry: what no plan taps any more, or what serves nobody, has ended."""
+        for flow, leader in sorted(self.leaders.items()):
+            for by, epoch in leader.grants.held():
+                tapper = self.leaders.get(by)
+                offers = [*tapper.taps.values(), *tapper.enforced_taps.values()] if tapper is not None else []
+                if not any(offer.flow == flow for offer in offers):
+                    self._tell_leader(flow, Release(by, epoch))
+        for flow, leader in sorted(self.leaders.items()):
+            for gone in sorted({offer.flow for offer in leader.taps.values()} - set(self.leaders)):
+                self._tell_leader(flow, ServingEnds(gone))
 
     def _reconcile(self, host: str) -> None:
         """A host reads the registry: what has ended or moved elsewhere ends here too."""

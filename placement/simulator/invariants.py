@@ -3,7 +3,7 @@
 import math
 
 from placement.cell_ledger import State
-from placement.leader import Phase
+from placement.leader_phases import Phase
 from placement.model import Problem
 from placement.model.validator import Rule, violations
 from placement.queueing import UTILISATION_CAP
@@ -42,10 +42,17 @@ def system_faults(body: Body) -> list[str]:
     """What is wrong with all that runs now: an invalid placement, a promise without a plan, a spent budget."""
     flows = tuple(body.truth.running[name].flow for name in sorted(body.truth.running))
     problem = Problem(body.network, flows, background=body.background())
-    found = [
+    unserved = {
+        name
+        for name, running in body.truth.running.items()
+        if any(other not in body.truth.running for other, _ in running.taps.values())
+    }
+    found = tap_faults(body)
+    found += [
         broken.message
         for broken in violations(problem, body.truth.placement())
-        if broken.rule is not Rule.UNREACHABLE or body.whole  # a cut network breaks ways; leaders then find others
+        # A cut network breaks ways, a fallen flow serves nobody; leaders then find others.
+        if (broken.rule is not Rule.UNREACHABLE or body.whole) and broken.flow not in unserved
     ]
     for name, leader in sorted(body.leaders.items()):
         if name in body.truth.running:
@@ -55,6 +62,24 @@ def system_faults(body: Body) -> list[str]:
                 found.append(f"{name}: runs at {truth}, its leader believes {leader.running}")
         if leader.phase is Phase.WITHDRAWN and name in body.truth.running:
             found.append(f"{name} was withdrawn and still runs")
+    return found
+
+
+def tap_faults(body: Body) -> list[str]:
+    """Taps of what runs nowhere though no fault explains it, and taps that the flow which serves does not know of."""
+    found = []
+    for name, running in sorted(body.truth.running.items()):
+        for task, (other, served) in sorted(running.taps.items()):
+            where = f"{name}/{running.flow.tasks[task].name} taps {other}"
+            serving = body.truth.running.get(other)
+            if serving is None:
+                if other not in body.fallen:
+                    found.append(f"{where}, which was ended while it was tapped")
+                continue
+            if serving.own[served] is None:
+                found.append(f"{where}/{serving.flow.tasks[served].name}, which runs nowhere")
+            if body.whole and name not in body.leaders[other].grants.tappers:
+                found.append(f"{where}, whose leader does not know of it")
     return found
 
 
@@ -74,6 +99,8 @@ def rest_faults(body: Body) -> list[str]:
             elif leader is None or leader.plan is None or leader.plan.epoch != booking.epoch:
                 found.append(f"{host} runs epoch {booking.epoch} of {booking.flow}, which has ended")
     for name, leader in sorted(body.leaders.items()):
+        for by in sorted(set(leader.grants.tappers) - set(body.leaders)):
+            found.append(f"{name} still serves {by}, which has ended")
         for host in sorted(set(leader.running.values()) - body.down_hosts):
             booked = [b for b in body.cells[host].ledger.bookings() if b.flow == name and b.state is State.ACTIVE]
             if not booked:

@@ -6,7 +6,7 @@ pinned to random hosts of the network's edge.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -65,6 +65,24 @@ def mixed_query(name: str, tasks: int, ends: Sequence[str], params: QueryParams,
     """A query of a random shape: half chains, a quarter fan-in, a quarter fan-out."""
     shape = Shape.CHAIN if tasks < 3 else rng.choice((Shape.CHAIN, Shape.CHAIN, Shape.FAN_IN, Shape.FAN_OUT))
     return random_query(name, tasks, shape, ends, params, rng=rng)
+
+
+def known(flow: Flow) -> Flow:
+    """The same query with tasks that others can recognise and tap."""
+    return replace(flow, tasks=tuple(replace(task, identity=f"{flow.name}/{task.name}") for task in flow.tasks))
+
+
+def variant(flow: Flow, name: str, ends: Sequence[str], *, rng: Chance) -> Flow:
+    """A query that asks nearly the same as a known one: equal tasks up to the last ones, and other consumers.
+
+    Reuse matters where most requests are alike, as in financial services (Ants section 2).
+    """
+    sinks = {sink.name for sink in flow.sinks}
+    last = {edge.tail for edge in flow.edges if edge.head in sinks}
+    tasks = tuple(replace(task, identity="") if task.name in last else task for task in flow.tasks)
+    hosts = rng.sample(list(ends), len(flow.sinks))
+    moved = tuple(replace(sink, host=host) for sink, host in zip(flow.sinks, hosts, strict=True))
+    return replace(flow, name=name, tasks=tasks, sinks=moved)
 
 
 def background_load(mean_rho: float, capacity: float, params: QueryParams, *, rng: Chance) -> Load:

@@ -12,7 +12,7 @@ from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, RoutedNetwork
 from placement.simulator.body import Body, Observer
 from placement.simulator.invariants import BrokenInvariantError, host_faults, rest_faults, system_faults
-from placement.simulator.queries import QueryParams, background_load, mixed_query
+from placement.simulator.queries import QueryParams, background_load, known, mixed_query, variant
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
 
 _MARKET = QueryParams()
@@ -25,6 +25,8 @@ class Scenario:
 
     seed: int
     flows: int = 6
+    variants: int = 2
+    """How many of the flows ask nearly the same as another one, so that they can tap it."""
     host_faults: int = 3
     link_faults: int = 3
     withdrawals: int = 1
@@ -41,7 +43,7 @@ class Scenario:
     network: TransitStubParams = _SMALL
 
     def __post_init__(self) -> None:
-        if min(self.flows, self.host_faults, self.link_faults, self.withdrawals, self.user_requests) < 0:
+        if min(self.flows, self.variants, self.host_faults, self.link_faults, self.withdrawals, self.user_requests) < 0:
             raise ValueError(f"{self}: give counts of 0 or more")
 
     @property
@@ -86,7 +88,7 @@ def live(
         plant(body)
     body.acquaint()
     ends = stub_hosts(network)[:6] if scenario.together else stub_hosts(network)
-    flows = [mixed_query(f"f{k}", rng.randint(2, 5), ends, queries, rng=rng) for k in range(scenario.flows)]
+    flows = _flows(scenario, ends, rng)
     _schedule(scenario, body, flows, network, rng)
     steps = 20
     for _ in range(steps):
@@ -103,6 +105,13 @@ def live(
         body.traffic.total_hops,
         body.kernel.events,
     )
+
+
+def _flows(scenario: Scenario, ends: list[str], rng: Chance) -> list[Flow]:
+    queries, variants = scenario.queries, min(scenario.variants, scenario.flows - 1)
+    own = scenario.flows - max(0, variants)
+    flows = [known(mixed_query(f"f{k}", rng.randint(2, 5), ends, queries, rng=rng)) for k in range(own)]
+    return flows + [variant(rng.choice(flows), f"f{own + k}", ends, rng=rng) for k in range(variants)]
 
 
 def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: RoutedNetwork, rng: Chance) -> None:

@@ -1,0 +1,60 @@
+"""What a leader can be waiting for, and which news means something then."""
+
+from enum import Enum
+
+from placement.ants.enforcement import Cancellation, Enforced, Release
+from placement.ants.measuring import Measured
+from placement.ants.order import ScoutReport
+from placement.ants.routing import RoutingAntReturned
+from placement.ants.scouting import ScoutFailed
+from placement.leader_events import (
+    Crowded,
+    FlowChanged,
+    Healed,
+    HostLost,
+    Place,
+    ServedFrom,
+    ServingEnds,
+    TapAnswered,
+    TapAsked,
+    TimerFired,
+    Withdraw,
+)
+
+
+class Phase(Enum):
+    """What a leader is waiting for."""
+
+    RESTING = "resting"
+    ROUTING = "routing"
+    SCOUTING = "scouting"
+    ENFORCING = "enforcing"
+    LINGERING = "lingering"
+    """Withdrawn, but others still tap the flow."""
+    WITHDRAWN = "withdrawn"
+
+
+_ALWAYS = frozenset(Phase) - {Phase.WITHDRAWN}
+_WANTED = _ALWAYS - {Phase.LINGERING}
+
+WAITS_FOR: dict[type, frozenset[Phase]] = {
+    RoutingAntReturned: frozenset({Phase.ROUTING}),
+    ScoutReport: frozenset({Phase.SCOUTING}),
+    ScoutFailed: frozenset({Phase.SCOUTING}),
+    Enforced: frozenset({Phase.ENFORCING}),
+    TapAnswered: frozenset({Phase.ENFORCING}),
+    Measured: frozenset({Phase.ROUTING, Phase.SCOUTING}),
+    Place: _ALWAYS,
+    Withdraw: _WANTED,
+    HostLost: _ALWAYS,
+    Crowded: frozenset({Phase.RESTING}),
+    Healed: frozenset({Phase.RESTING, Phase.ROUTING}),
+    FlowChanged: _ALWAYS,
+    ServingEnds: _WANTED,
+    ServedFrom: _ALWAYS,
+    TapAsked: frozenset(Phase),
+    Release: _ALWAYS,
+    Cancellation: _ALWAYS,
+    TimerFired: _WANTED,
+}
+"""In which phases each event means something; elsewhere it is an ant that came too late, and is ignored."""
