@@ -368,8 +368,8 @@ class Leader:
         assert attempt is not None
         self.phase = Phase.SCOUTING
         alive = {task: host for task, host in self.running.items() if host not in self._dead}
-        kept = frozenset(self.flow.graph.task_index[task] for task in self.grants.tasks)
-        bounds = Bounds(alive, kept, frozenset(self._avoided), self._seniority)
+        kept = tuple(sorted(self.flow.graph.task_index[task] for task in self.grants.tasks))
+        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority)
         order = attempt.order(self.flow, bounds)
         count = self._release.scouts * 2 ** min(attempt.releases - 1, 2)
         ants = scouts(order, self.ants, home=self.host, count=count, rng=rng)
@@ -443,7 +443,7 @@ class Leader:
         plan = Plan.between(self.flow.name, self.epoch, old, attempt.placement(self.flow))
         stops, social = attempt.stops(), self.ants.scouting.social
         trip_ms = 2 * attempt.longest_trip_ms * len(stops)
-        ant = EnforcementAnt(self.flow, self.epoch, self.host, stops, trip_ms, social, self._seniority)
+        ant = EnforcementAnt(self.flow, self.epoch, self.host, stops, trip_ms, social, seniority=self._seniority)
         enforcing = self._enforcing = Enforcing(plan, ant, dict(attempt.taps), self._now_ms)
         return [Send(stops[0].host, ant), *enforcing.ask(), self._patience(self._trips_ms(trip_ms))]
 

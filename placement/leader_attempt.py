@@ -25,9 +25,9 @@ class Bounds:
 
     running: dict[int, str]
     """Where the flow's tasks run now, on hosts that live."""
-    kept: frozenset[int]
+    kept: tuple[int, ...]
     """Tasks that others tap."""
-    avoided: frozenset[str]
+    avoided: tuple[str, ...]
     """Flows not to tap."""
     seniority: int
 
@@ -77,7 +77,7 @@ class Attempt:
             anchors=anchors,
             settled=masks(self.placed),
             running=masks(bounds.running),
-            tapped=frozenset(self.taps),
+            tapped=tuple(sorted(self.taps)),
             kept=bounds.kept,
             avoided=bounds.avoided,
             seniority=bounds.seniority,

@@ -74,10 +74,10 @@ class EnforcementAnt:
     trip_ms: float
     """Estimated time for one way through the stops and back: what reservations must outlast."""
     social: bool = True
-    seniority: int = 0
     at: int = 0
     phase: Pass = Pass.RESERVE
     why: str = ""
+    seniority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

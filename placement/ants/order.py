@@ -45,11 +45,11 @@ class Order:
     """(host, tasks) where earlier chains of this flow were hypothetically placed in this attempt."""
     running: tuple[tuple[str, int], ...] = ()
     """(host, tasks) where the flow runs now: its own load there is not a stranger's."""
-    tapped: frozenset[int] = frozenset()
+    tapped: tuple[int, ...] = ()
     """Tasks that earlier chains of this attempt would tap."""
-    kept: frozenset[int] = frozenset()
+    kept: tuple[int, ...] = ()
     """Tasks that other flows tap: these must run."""
-    avoided: frozenset[str] = frozenset()
+    avoided: tuple[str, ...] = ()
     """Flows that would not serve, or will not for long."""
     seniority: int = 0
     """Place of this flow in the order of submission; only older flows are tapped."""
@@ -60,17 +60,15 @@ class Order:
 
         Not where a task before it would still be needed elsewhere, or is placed already, or is tapped by others.
         """
-        graph = self.flow.graph
+        graph, tapped, kept = self.flow.graph, frozenset(self.tapped), frozenset(self.kept)
+        settled = {task for _, mask in self.settled for task in graph.tasks_in(mask)}
         found = []
         for position, task in enumerate(self.tasks):
             identity = self.flow.tasks[task].identity
             if not identity:
                 continue
-            needed = graph.needed(self.tapped | {task})
-            idle = frozenset(range(graph.task_count)) - needed - self.tapped
-            before = set(self.tasks[:position])
-            settled = {task for _, mask in self.settled for task in graph.tasks_in(mask)}
-            if before <= idle and not idle & self.kept and not idle & settled:
+            idle = frozenset(range(graph.task_count)) - graph.needed(tapped | {task}) - tapped
+            if idle.issuperset(self.tasks[:position]) and not idle & kept and not idle & settled:
                 found.append((position, identity))
         return tuple(found)
 

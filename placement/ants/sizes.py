@@ -18,6 +18,8 @@ _PER_HOP = 8
 _PER_TASK = 24
 _PER_WAY = 12
 _PER_SEGMENT = 8
+_PER_IDENTITY = 8
+_PER_TAP = 12
 
 
 def routing_bytes(hosts: int) -> int:
@@ -27,10 +29,11 @@ def routing_bytes(hosts: int) -> int:
 
 def scout_bytes(ant: "ScoutingAnt") -> int:
     """A scout: its trail, the tasks it places, the ways it carries."""
-    ways = sum(_PER_WAY + _PER_SEGMENT * len(way.prices) for row in ant.ways for way in row)
-    if ant.way is not None:
-        ways += _PER_WAY + _PER_SEGMENT * len(ant.way.prices)
     order = ant.order
+    carried = [way for row in ant.ways for way in row] + ([ant.way] if ant.way is not None else [])
+    ways = sum(_PER_WAY + _PER_SEGMENT * len(way.prices) for way in carried)
+    if order.tappable:
+        ways += _PER_IDENTITY * len(order.tappable) + sum(_PER_TAP for way in carried if way.tap is not None)
     own = _PER_SEGMENT * (len(order.settled) + len(order.running))
     return _FIXED + _PER_HOP * len(ant.trail.hosts) + _PER_TASK * len(order.tasks) + own + ways
 
@@ -52,7 +55,9 @@ def size_bytes(message: Any) -> int:
         case ScoutingAnt():
             size = scout_bytes(message)
         case EnforcementAnt():
-            size = _FIXED + sum(_PER_SEGMENT + _PER_TASK * stop.mask.bit_count() for stop in message.stops)
+            stops = message.stops
+            size = _FIXED + sum(_PER_SEGMENT + _PER_TASK * stop.mask.bit_count() for stop in stops)
+            size += sum(_PER_TAP * len(stop.taps) for stop in stops)
         case MeasuringAnt():
             size = _FIXED + _PER_SEGMENT * len(message.stops)
         case _:

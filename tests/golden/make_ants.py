@@ -12,14 +12,14 @@ import msgspec
 
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Pass, Release, Stop
 from placement.ants.letters import Letter
-from placement.ants.measuring import Leg, Measured, MeasuringAnt, RunningStop
-from placement.ants.order import Anchor, Order, ScoutReport, Spot
+from placement.ants.measuring import Leg, Measured, MeasuringAnt, RunningStop, TapHere
+from placement.ants.order import Anchor, Offer, Order, ScoutReport, Spot
 from placement.ants.programme import Way
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutFailed, ScoutingAnt, Stage
 from placement.ants.surroundings import Digest, HostView
 from placement.ants.trail import Trail
-from placement.leader_events import Crowded, HostLost
+from placement.leader_events import Crowded, HostLost, ServedFrom, ServingEnds, TapAnswered, TapAsked
 from placement.model import Sink, Source, Task, chain
 from placement.queueing import Load
 from placement.scent import Announce, Scent
@@ -38,7 +38,8 @@ FLOW = chain(
 )
 TRAIL = Trail(("edge-1", "mid"), (0.0, 7.5), (0.0, 5.25), 7.5, 1)
 SPOT = Spot("mid", 5.25, 1.5)
-WAY = Way(12.5, 6.25, 0.5, (SPOT,), (("mid", 3.75),), SPOT)
+OFFER = Offer("chat", "chat.aaaa", "mid", "edge-2", 6.5)
+WAY = Way(12.5, 6.25, 0.5, (SPOT,), (("mid", 3.75),), SPOT, OFFER, 1)
 ORDER = Order(
     FLOW,
     round=3,
@@ -50,11 +51,15 @@ ORDER = Order(
     anchors=((Anchor("noc", 0.5, exact=True),), ()),
     settled=(("mid", 1),),
     running=(("edge-1", 3),),
+    tapped=(1,),
+    kept=(0,),
+    avoided=("gone",),
+    seniority=7,
 )
 SCOUT = ScoutingAnt(
     ORDER, "edge-1", "noc", TRAIL, ((WAY,), (), (WAY, WAY)), 0.95, 2, Stage.HOME, way=WAY, byte_hops=640.0
 )
-REPORT = ScoutReport("talk", 3, 0, ("mid", "mid"), 12.5, 13.0, 6.25, (("mid", 3.75),), 4, 1_280.0)
+REPORT = ScoutReport("talk", 3, 0, ("mid", "mid"), 12.5, 13.0, 6.25, (("mid", 3.75),), 4, 1_280.0, OFFER, 1)
 
 SAMPLES: tuple[Any, ...] = (
     RoutingAnt("talk", 3, "noc", TRAIL, "edge-1", homeward=True),
@@ -64,8 +69,17 @@ SAMPLES: tuple[Any, ...] = (
     Probe(7, 1_763_264_600_000.125),
     Echo(7, 1_763_264_600_000.125, 1_763_264_600_004.5, 1_763_264_600_004.75),
     SCOUT,
-    MeasuringAnt(FLOW, 3, "edge-1", (RunningStop("mid", 3, (Leg("noc", 0.5),)),), True, 0, 1.5, 0.5),
-    EnforcementAnt(FLOW, 5, "edge-1", (Stop("mid", 3, 3.75),), 15.0, True, 0, Pass.COMMIT, "why"),
+    MeasuringAnt(
+        FLOW,
+        3,
+        "edge-1",
+        (RunningStop("mid", 3, (Leg("noc", 0.5),), (TapHere("chat", "chat.aaaa", 0.5),)),),
+        True,
+        0,
+        1.5,
+        0.5,
+    ),
+    EnforcementAnt(FLOW, 5, "edge-1", (Stop("mid", 3, 3.75, (OFFER,)),), 15.0, True, 0, Pass.COMMIT, "why", 7),
     Activation("talk", 5, "edge-1"),
     Cancellation("talk", 5),
     Release("talk", 4),
@@ -76,6 +90,12 @@ SAMPLES: tuple[Any, ...] = (
     Letter("talk", Measured(3, 12.5, 6.25)),
     Letter("talk", Crowded("mid")),
     Letter("talk", HostLost("mid")),
+    Letter("talk", TapAsked("chat", 5, "edge-2", "talk.aaaa")),
+    Letter("talk", TapAnswered(5, "chat", "chat.aaaa", "why")),
+    Letter("talk", ServingEnds("chat")),
+    Letter("talk", ServedFrom("chat", "chat.aaaa", "mid")),
+    Letter("talk", Release("chat", 4)),
+    Letter("talk", Cancellation("chat", 5)),
 )
 
 

@@ -14,7 +14,7 @@ from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutFailed, ScoutingAnt
 from placement.ants.surroundings import Digest
 from placement.ants.trail import Trail
-from placement.leader_events import Crowded, HostLost
+from placement.leader_events import Crowded, HostLost, ServedFrom, ServingEnds, TapAnswered, TapAsked
 from placement.model import Flow
 from placement.scent import Announce, Scent
 from topics.ants.probes import Echo, Probe
@@ -23,7 +23,7 @@ from topics.catalogue import ANTS_ENFORCEMENT, ANTS_ROUTING, ANTS_SCOUTING
 from topics.messages import AntEnvelope
 from topics.topic import Topic
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 """Of everything inside an envelope. Raise it when a kind's shape changes."""
 
 KINDS: dict[int, tuple[type[Any], Topic[AntEnvelope]]] = {
@@ -50,6 +50,12 @@ NEWS: dict[int, type[Any]] = {
     64: Measured,
     65: Crowded,
     66: HostLost,
+    67: TapAsked,
+    68: TapAnswered,
+    69: ServingEnds,
+    70: ServedFrom,
+    71: Release,
+    72: Cancellation,
 }
 """What a letter may tell a leader."""
 
