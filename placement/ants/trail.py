@@ -1,6 +1,6 @@
 """Trail: what an ant writes down of its walk, with cycles cut out (Ants 3.4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,18 @@ class Trail:
         if elapsed_ms - self.elapsed_ms[kept - 1] > age_ms / 2:
             return None
         return Trail(self.hosts[:kept], self.elapsed_ms[:kept], self.distance_ms[:kept], age_ms, self.hops + 1)
+
+    def took(self, sender: str, hop_ms: float) -> "Trail":
+        """The hop from `sender` to the last host really took so long: what its cell knew was an estimate.
+
+        A hop that a cut cycle took out of the trail changes nothing.
+        """
+        if len(self.hosts) < 2 or self.hosts[-2] != sender:
+            return self
+        late_ms = hop_ms - (self.distance_ms[-1] - self.distance_ms[-2])
+        return replace(
+            self, elapsed_ms=(*self.elapsed_ms[:-1], self.elapsed_ms[-1] + late_ms), age_ms=self.age_ms + late_ms
+        )
 
     def before(self, host: str) -> str | None:
         """The host from which the ant came to `host`; None at the source."""

@@ -10,14 +10,21 @@ from typing import Any
 
 from topics import catalogue
 from topics.errors import MessageError
-from topics.messages import FlowRevision, HostRegistration, Message, Placement, SegmentStatus
+from topics.messages import CommittedPlan, FlowRevision, HostRegistration, Message, Placement, SegmentStatus
 from topics.topic import Topic
 
 Slot = tuple[str, int]
 """One partition of one segment."""
 
 TOPICS: dict[str, Topic[Any]] = {
-    topic.name: topic for topic in (catalogue.FLOWS, catalogue.HOSTS, catalogue.PLACEMENTS, catalogue.SEGMENTS_STATUS)
+    topic.name: topic
+    for topic in (
+        catalogue.FLOWS,
+        catalogue.HOSTS,
+        catalogue.PLACEMENTS,
+        catalogue.SEGMENTS_STATUS,
+        catalogue.PLANS,
+    )
 }
 
 OnGarbage = Callable[[str], None]
@@ -26,12 +33,13 @@ OnGarbage = Callable[[str], None]
 
 @dataclass(slots=True)
 class RegistryView:
-    """`flows` and `hosts` by name, `placements` and `statuses` by slot."""
+    """`flows` and `hosts` by name, `placements` and `statuses` by slot, `plans` by flow."""
 
     flows: dict[str, FlowRevision] = field(default_factory=dict)
     hosts: dict[str, HostRegistration] = field(default_factory=dict)
     placements: dict[Slot, Placement] = field(default_factory=dict)
     statuses: dict[Slot, SegmentStatus] = field(default_factory=dict)
+    plans: dict[str, CommittedPlan] = field(default_factory=dict)
     garbage: int = 0
     on_garbage: OnGarbage = lambda problem: None
 
@@ -72,13 +80,22 @@ class RegistryView:
                 if slot in self.statuses and message.epoch < self.statuses[slot].epoch:
                     return False
                 self.statuses[slot] = message
+            case CommittedPlan():
+                plan = self.plans.get(message.flow)
+                if plan is not None and (message.epoch, message.term) < (plan.epoch, plan.term):
+                    return False
+                self.plans[message.flow] = message
         return True
 
     def _forget(self, topic_name: str, key: bytes | None) -> None:
         text = (key or b"").decode(errors="replace")
-        if topic_name in (catalogue.FLOWS.name, catalogue.HOSTS.name):
-            table: dict[str, Any] = self.flows if topic_name == catalogue.FLOWS.name else self.hosts
-            table.pop(text, None)
+        named: dict[str, dict[str, Any]] = {
+            catalogue.FLOWS.name: self.flows,
+            catalogue.HOSTS.name: self.hosts,
+            catalogue.PLANS.name: self.plans,
+        }
+        if topic_name in named:
+            named[topic_name].pop(text, None)
             return
         segment, _, partition = text.rpartition("/")
         if partition.isdecimal():

@@ -105,7 +105,7 @@ SAMPLES: tuple[Message, ...] = (
         leader="edge-1",
         term=2,
         decided_ms=1_763_264_635_000,
-        basis={"rates": "measured", "service": "modelled", "delays": "assumed"},
+        basis={"packets.rate_per_ms": "measured", "delays": "partly measured"},
         alternatives=(
             Alternative({"top-talkers.bbbb": "edge-2"}, 25.0, 12.5, "it costs 3.50 ms more than the best report"),
         ),

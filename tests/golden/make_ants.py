@@ -66,8 +66,8 @@ SAMPLES: tuple[Any, ...] = (
     Scent("noc", 4, "mid", 5.25),
     Announce("noc"),
     Digest(HostView("mid", 1.5, Load(1.0, 0.5, 0.25, 1.0, 1.0, 2.0), (("noc", 5.25),)), 9, "edge-1", 2.5, 1),
-    Probe(7, 1_763_264_600_000.125),
-    Echo(7, 1_763_264_600_000.125, 1_763_264_600_004.5, 1_763_264_600_004.75),
+    Probe(7),
+    Echo(7, 0.25),
     SCOUT,
     MeasuringAnt(
         FLOW,

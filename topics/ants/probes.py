@@ -1,21 +1,18 @@
-"""Probes: how two hosts learn how far apart they are and how their clocks differ (as NTP does)."""
+"""Probes: how two hosts learn how far apart they are. No clocks are compared: each host reads its own alone."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Asks a host for an echo. Times are by the clock of whoever wrote them down."""
+    """Asks a host for an echo."""
 
     serial: int
-    sent_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """The answer to a probe: when the probe left, when it came, when its echo left."""
+    """The answer to a probe, and for how long it lay at the host that answers: that is no part of the way."""
 
     serial: int
-    sent_ms: float
-    heard_ms: float
-    echoed_ms: float
+    held_ms: float

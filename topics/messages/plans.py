@@ -8,7 +8,7 @@ from topics.messages.base import Amount, Count, Message, Name, Positive, Text, T
 
 ALTERNATIVES_MAX = 16
 
-Basis = Literal["measured", "modelled", "assumed"]
+Basis = Literal["measured", "partly measured", "modelled", "default", "floor"]
 """Where a number that the ants reckoned with came from."""
 
 
@@ -34,7 +34,7 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
 
     - `epoch` counts a flow's plans and never starts again; `hash` is what a person approves;
     - `cost_ms` is what leaders compare: weighted latency and the impact on other flows. `latency_ms` is the flow's own;
-    - `basis`: for each input of the prediction (rates, service, delays) where it came from;
+    - `basis`: of each input of the prediction, such as `packets.rate_per_ms` or `delays`, where it came from;
     - `leader` held the flow's lease at `term`: of two plans with one epoch the one of the later term counts.
     """
 

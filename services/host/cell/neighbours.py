@@ -1,0 +1,33 @@
+"""Neighbours: whom a host's ants may walk to, by the overlay rule of DESIGN section 5. Pure."""
+
+from collections.abc import Callable, Collection, Mapping
+
+import numpy as np
+
+from placement.model import Host, sparse_neighbours
+
+CHANGE_SHARE, CHANGE_MS = 0.15, 0.3
+"""A delay that moved less than this is the same delay: every change makes cells talk."""
+
+
+def neighbours_of(
+    host: str,
+    regions: Mapping[str, str],
+    delay_ms: Callable[[str, str], float],
+    *,
+    unreachable: Collection[str] = (),
+) -> dict[str, float]:
+    """The neighbours of a host and the delay to each. `regions`: of all live hosts, itself among them.
+
+    Every host computes this by itself, from what all of them have published: two may disagree for a moment.
+    """
+    names = sorted(name for name in regions if name == host or name not in unreachable)
+    hosts = tuple(Host(name, region=regions[name]) for name in names)
+    delays = np.array([[delay_ms(a, b) for b in names] for a in names])
+    place = names.index(host)
+    return {names[other]: float(delays[place, other]) for other in sparse_neighbours(hosts, delays)[place]}
+
+
+def has_changed(before_ms: float | None, now_ms: float) -> bool:
+    """Whether a link is new, or its delay is noticeably another."""
+    return before_ms is None or abs(now_ms - before_ms) > max(CHANGE_MS, CHANGE_SHARE * before_ms)

@@ -1,0 +1,31 @@
+"""Roster: which hosts live, by the broker's time alone. Pure.
+
+A host reports once a second on a topic with append times. The newest time on that topic is "now": our own reports push
+it on. So nobody seems dead because the broker was away, or because this process slept and now reads what it missed.
+"""
+
+from dataclasses import dataclass, field
+
+from topics.messages import HostMetrics
+
+SILENT_MS = 5_000.0
+"""A host that has missed five reports is taken for gone: it is known a second later at most."""
+
+
+@dataclass(slots=True)
+class Roster:
+    """All hosts that reported lately."""
+
+    silent_ms: float = SILENT_MS
+    now_ms: float = 0.0
+    _last_ms: dict[str, float] = field(default_factory=dict)
+
+    def heard(self, row: HostMetrics, appended_ms: float) -> None:
+        """A report was appended to the topic at that time."""
+        self.now_ms = max(self.now_ms, appended_ms)
+        self._last_ms[row.host] = max(appended_ms, self._last_ms.get(row.host, 0.0))
+
+    def live(self) -> frozenset[str]:
+        """Hosts that have reported in time."""
+        self._last_ms = {host: at for host, at in self._last_ms.items() if self.now_ms - at <= self.silent_ms}
+        return frozenset(self._last_ms)
