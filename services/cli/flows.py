@@ -1,7 +1,7 @@
 """`stigmergy flows`: every flow, whether it runs, how far it is behind, and what is wrong with it."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import typer
@@ -21,8 +21,7 @@ app = typer.Typer()
 @app.command()
 def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: AsJson = False) -> None:
     """Show the flows: revision, state, how many of their partitions run, lag, and reasons for trouble."""
-    address = bootstrap_of(bootstrap, home)
-    rows = flow_rows(read_registry(address), live_hosts(address, now_ms=time.time_ns() // 1_000_000))
+    rows = look_at_flows(bootstrap_of(bootstrap, home))
     if as_json:
         print_json(rows)
         return
@@ -37,9 +36,23 @@ def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: A
         where = ", ".join(row["hosts"])
         table.add_row(row["flow"], str(row["revision"]), _state(row), running, f"{row['lag']:,}", where)
     console.print(table)
-    for row in rows:
-        for trouble in row["trouble"]:
-            console.print(Text.assemble((f"{row['flow']}: ", "bold yellow"), trouble), soft_wrap=True)
+    for line in trouble_lines(rows):
+        console.print(line, soft_wrap=True)
+
+
+def look_at_flows(bootstrap: str) -> list[dict[str, Any]]:
+    """One row a flow, as the cluster tells now."""
+    return flow_rows(read_registry(bootstrap), live_hosts(bootstrap, now_ms=time.time_ns() // 1_000_000))
+
+
+def trouble_lines(rows: Sequence[dict[str, Any]], *, flow: str | None = None) -> list[Text]:
+    """What is wrong with the flows, or with one of them, for people."""
+    return [
+        Text.assemble((f"{row['flow']}: ", "bold yellow"), trouble)
+        for row in rows
+        for trouble in row["trouble"]
+        if flow in (None, row["flow"])
+    ]
 
 
 def flow_rows(view: RegistryView, live: Collection[str]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import typer
 from rich.text import Text
 
 from services.cli.exits import ExitCode
+from services.cli.flows import look_at_flows, trouble_lines
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console
 from services.cli.stack_screen import print_stack, process_table
@@ -21,10 +22,13 @@ def status(home: HomeOption = None, as_json: AsJson = False) -> None:
     place = Home(load_settings({"home": home}).settings.home)
     view = look(place)
     code = exit_code(view)
+    flows = look_at_flows(view.record.bootstrap) if code is ExitCode.OK and view.record is not None else []
     if as_json:
-        print_stack(_as_values(place, view))
+        print_stack({**_as_values(place, view), "flows": flows})
     else:
         _show(place, view, code)
+        for line in trouble_lines(flows):
+            console.print(line, soft_wrap=True)
     raise typer.Exit(code)
 
 

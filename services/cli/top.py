@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.flows import look_at_flows, trouble_lines
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.cli.tally import WINDOW_S, HostLine, OperatorLine, Tally
-from services.registry.snapshot import TIMEOUT_S, reader
+from services.registry.snapshot import TIMEOUT_S, offsets_since, reader
 from topics import catalogue
 from topics.errors import MessageError
 from topics.topic import Topic
@@ -26,6 +27,7 @@ app = typer.Typer()
 TOPICS: dict[str, Topic[Any]] = {topic.name: topic for topic in (catalogue.METRICS_OPERATORS, catalogue.METRICS_HOSTS)}
 WIDTH = 160
 REFRESH_S = 0.5
+TROUBLE_EVERY_S = 5.0
 SETTLE_S = 1.5
 """How long a single look waits for rows: hosts report once a second."""
 
@@ -48,11 +50,15 @@ def top(
         _take(consumer, tally, for_s=SETTLE_S)
     now_s = int(time.time())
     operators, hosts = tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
+    rows = look_at_flows(address)
     if as_json:
-        print_json({"window_s": WINDOW_S, "operators": operators, "hosts": hosts})
+        trouble = {row["flow"]: row["trouble"] for row in rows if row["trouble"] and flow in (None, row["flow"])}
+        print_json({"window_s": WINDOW_S, "operators": operators, "hosts": hosts, "trouble": trouble})
     else:
         # A pipe gets whole lines; a terminal what fits.
-        (console if console.is_terminal else Console(width=WIDTH)).print(_screen(operators, hosts))
+        (console if console.is_terminal else Console(width=WIDTH)).print(
+            _screen(operators, hosts, trouble_lines(rows, flow=flow))
+        )
 
 
 def watch(bootstrap: str, *, flow: str | None) -> None:
@@ -60,11 +66,14 @@ def watch(bootstrap: str, *, flow: str | None) -> None:
     tally = Tally()
     with _metrics(bootstrap) as consumer, Live(console=console, auto_refresh=False) as live:
         try:
+            trouble, looked_s = trouble_lines(look_at_flows(bootstrap), flow=flow), time.monotonic()
             while True:
                 _take(consumer, tally, for_s=REFRESH_S)
                 now_s = int(time.time())
+                if time.monotonic() > looked_s + TROUBLE_EVERY_S:
+                    trouble, looked_s = trouble_lines(look_at_flows(bootstrap), flow=flow), time.monotonic()
                 lines = tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
-                live.update(_screen(*lines), refresh=True)
+                live.update(_screen(*lines, trouble), refresh=True)
         except KeyboardInterrupt:
             return
 
@@ -81,7 +90,7 @@ def _metrics(bootstrap: str) -> Iterator[Consumer]:
             if name in known
             for partition in known[name].partitions
         ]
-        consumer.assign(consumer.offsets_for_times(wanted, timeout=TIMEOUT_S) if wanted else [])
+        consumer.assign(offsets_since(consumer, wanted))
         yield consumer
 
 
@@ -104,7 +113,7 @@ def _take(consumer: Consumer, tally: Tally, *, for_s: float) -> None:
                 continue
 
 
-def _screen(operators: list[OperatorLine], hosts: list[HostLine]) -> Group:
+def _screen(operators: list[OperatorLine], hosts: list[HostLine], trouble: list[Text]) -> Group:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("flow", "operator", "host"):
         table.add_column(column, no_wrap=True)
@@ -149,7 +158,7 @@ def _screen(operators: list[OperatorLine], hosts: list[HostLine]) -> Group:
             each.host, f"{100 * each.cpu:.0f} %", memory, str(each.operators), f"{each.loop_delay_ms_max:.1f}"
         )
     nothing = Text("No operator has had a record in the last seconds.", "dim")
-    return Group(machines, Text(), table if operators else nothing)
+    return Group(machines, Text(), table if operators else nothing, *([Text(), *trouble] if trouble else []))
 
 
 def _ms(value: float | None) -> str:

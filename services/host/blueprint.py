@@ -11,9 +11,11 @@ import structlog
 
 from services.host.broker import Broker
 from services.host.changelog import changelog_topics
+from services.host.memory import MakeCaller
 from services.host.plan_topics import declarations
 from services.host.segment_plan import SegmentPlan, UnknownTopicError, plan_segment
 from services.operators.functions import FunctionError
+from services.operators.program import Program
 from services.operators.wiring import segment_program
 from topics.admin import ClusterError, Difference
 from topics.errors import TopicNameError
@@ -30,7 +32,7 @@ class CannotRunError(Exception):
     """A segment can't run as things are; it is tried again when they change."""
 
 
-async def blueprint(segment_id: str, text: str, broker: Broker, *, allow: Sequence[str]) -> SegmentPlan:
+async def blueprint(segment_id: str, text: str, broker: Broker, *, caller: MakeCaller) -> SegmentPlan:
     """The plan of a segment, with all its topics on the cluster. Raises CannotRunError."""
     try:
         graph = await asyncio.to_thread(_compiled, text)
@@ -41,7 +43,8 @@ async def blueprint(segment_id: str, text: str, broker: Broker, *, allow: Sequen
         counts = await broker.partitions()
         plan = plan_segment(graph, segment_id, counts)
         _check_sources(plan)
-        program = segment_program(plan.graph, plan.segment, allow=allow)
+        program = segment_program(plan.graph, plan.segment, caller=caller)
+        await _check_functions(program)
         differences = await broker.ensure(declarations(plan, changelog_topics(graph, program).values()))
     except FlowError as error:
         raise CannotRunError(f"the flow can't be compiled: {error}") from error
@@ -49,6 +52,15 @@ async def blueprint(segment_id: str, text: str, broker: Broker, *, allow: Sequen
         raise CannotRunError(str(error)) from error
     _check_topics(differences)
     return plan
+
+
+async def _check_functions(program: Program) -> None:
+    """In processes of their own: what a user's module does when it is imported is not to be trusted either."""
+    try:
+        for each in program.callers:
+            await asyncio.to_thread(each.check)
+    finally:
+        program.close()
 
 
 @lru_cache(maxsize=GRAPHS_KEPT_MAX)

@@ -5,24 +5,30 @@ another host owns the partition; when it takes over, only the last few changes a
 """
 
 import asyncio
+from collections.abc import Callable
 
 from services.host.changelog import changelog_topics
 from services.host.meter import Meter
 from services.host.replica import Replica
 from services.host.segment_plan import SegmentPlan
 from services.host.snapshot import SnapshotPlace
+from services.operators.calls import Caller
 from services.operators.wiring import segment_program
+from topics.flow import specs
 
 FOLLOW_PAUSE_S = 0.1
 """How long a standby rests when it has read everything: it is behind by little more than this."""
+
+MakeCaller = Callable[[specs.Python], Caller]
+"""How the functions of python operators are called."""
 
 
 class Memory:
     """`rebuild` once to own it; or `follow` for a while first, then `rebuild`, which is quick."""
 
-    def __init__(self, plan: SegmentPlan, partition: int, *, bootstrap: str, allow: tuple[str, ...]) -> None:
+    def __init__(self, plan: SegmentPlan, partition: int, *, bootstrap: str, caller: MakeCaller) -> None:
         self.meter = Meter(plan.flow, plan.segment.id, partition)
-        self.program = segment_program(plan.graph, plan.segment, allow=allow, probe=self.meter.probe)
+        self.program = segment_program(plan.graph, plan.segment, caller=caller, probe=self.meter.probe)
         self.changelogs = changelog_topics(plan.graph, self.program)
         self.positions = dict.fromkeys(self.changelogs, 0)
         """The next changelog offset for each operator with state."""

@@ -1,8 +1,9 @@
 """A segment on a host: one Faust app, one consumer, and a task for each partition that the registry gives to this host.
 
 The feed fetches blocks and puts them into the app; the app's agent hands each to its task. A task that fails is made
-anew from what it had committed, after a pause that grows; one that keeps failing parks, with its reason, until it is
-assigned again. Taking or giving up a partition touches the others only in that their fetches are asked for again.
+anew from what it had committed, after a pause that grows; one that keeps failing parks, with its reason, and is tried
+again after a long pause, or when it is assigned again. Taking or giving up a partition touches the others only in that
+their fetches are asked for again.
 """
 
 import asyncio
@@ -22,8 +23,10 @@ from services.host.memory import Memory
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
 from services.host.snapshot import usable
+from services.host.streaks import FailsOnEverythingError, Streaks
 from services.host.task import Task, TaskContext
 from services.host.task_input import TaskInputs
+from services.operators.calls import BrokenFunctionError
 from topics.messages import SegmentState
 
 log = structlog.get_logger(__name__)
@@ -32,7 +35,13 @@ RESTART_PAUSE_S_MIN, RESTART_PAUSE_S_MAX = 0.1, 5.0
 OUTAGE_PAUSE_S_MAX = 1.0
 FAILURES_MAX = 8
 """So many failures in a row, without a commit between them, park a task."""
+BROKEN_MAX = 3
+"""The same for an operator that fails on everything: each of these failures is already one of many records."""
+PARKED_PAUSE_S_MIN, PARKED_PAUSE_S_MAX = 30.0, 600.0
+"""What is parked is tried again: what an operator needs may come back without anybody touching the flow."""
 OUTAGES_COUNTED_MAX = 10
+PARKED_COUNTED_MAX = 10
+BROKEN = (BrokenFunctionError, FailsOnEverythingError)
 TICK_S = 1.0
 FETCH_WAIT_MS = 500
 LISTENING_MS = 4 * FETCH_WAIT_MS
@@ -48,7 +57,10 @@ class Seat:
     state: SegmentState = "recovering"
     reason: str | None = None
     failures: int = 0
+    failures_max: int = FAILURES_MAX
     outages: int = 0
+    parked: int = 0
+    streaks: Streaks | None = None
     memory: Memory | None = field(default=None, repr=False)
     task: Task | None = field(default=None, repr=False)
     running: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -107,7 +119,7 @@ class Segment:
     async def stand_by(self, partition: int) -> None:
         """Keep the state of a partition that another host owns, so that this one can take over quickly."""
         if partition not in self._standbys and partition not in self.seats:
-            memory = Memory(self.plan, partition, bootstrap=self._context.bootstrap, allow=self._context.allow)
+            memory = Memory(self.plan, partition, bootstrap=self._context.bootstrap, caller=self._context.caller)
             if memory.changelogs:
                 self._standbys[partition] = memory, asyncio.create_task(self._follow(partition, memory))
 
@@ -130,7 +142,7 @@ class Segment:
     async def own(self, partition: int, epoch: int) -> None:
         """Take a partition over, in the background. With a newer epoch a task that runs here is made anew."""
         await self.release(partition)
-        seat = self.seats[partition] = Seat(partition, epoch)
+        seat = self.seats[partition] = Seat(partition, epoch, streaks=Streaks(self.plan.graph.spec.park_after))
         seat.memory = await self.stand_down(partition)
         seat.running = asyncio.create_task(self._keep_running(seat))
 
@@ -168,7 +180,15 @@ class Segment:
         while True:
             self._set(seat, "recovering")
             memory, seat.memory = seat.memory, None
-            task = Task(self.plan, seat.partition, seat.epoch, self._context, on_room=self._room.set, memory=memory)
+            task = Task(
+                self.plan,
+                seat.partition,
+                seat.epoch,
+                self._context,
+                on_room=self._room.set,
+                memory=memory,
+                streaks=seat.streaks,
+            )
             try:
                 if not await self._still_ours(seat.partition, seat.epoch):
                     return  # fencing would disturb the new owner; the registry's change is on its way to us
@@ -184,7 +204,7 @@ class Segment:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is: nothing is skipped, it is done again or parked
                 self._count(seat, error, has_committed=task.commits > 0)
-                seat.reason = f"{type(error).__name__}: {error}"
+                seat.reason = str(error) if isinstance(error, BROKEN) else f"{type(error).__name__}: {error}"
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
                 seat.task = None
@@ -192,17 +212,25 @@ class Segment:
                 await task.close()
             if seat.state == "draining":
                 return
-            if seat.failures >= FAILURES_MAX:
-                self._set(seat, "parked")
-                return
+            await asyncio.sleep(self._pause_s(seat))
+
+    def _pause_s(self, seat: Seat) -> float:
+        """How long to wait before the next try. A seat that has used up its tries is parked, and waits longer."""
+        if seat.failures < seat.failures_max:
             pause_s = RESTART_PAUSE_S_MIN * 2 ** (seat.failures + seat.outages - 1)
-            await asyncio.sleep(min(OUTAGE_PAUSE_S_MAX if seat.outages else RESTART_PAUSE_S_MAX, pause_s))
+            return min(OUTAGE_PAUSE_S_MAX if seat.outages else RESTART_PAUSE_S_MAX, pause_s)
+        pause_s = min(PARKED_PAUSE_S_MAX, PARKED_PAUSE_S_MIN * 2**seat.parked)
+        seat.parked = min(PARKED_COUNTED_MAX, seat.parked + 1)
+        seat.reason = f"{seat.reason}. It is tried again in {pause_s:.0f} s, and at once when it is assigned again"
+        self._set(seat, "parked")
+        return pause_s
 
     @staticmethod
     def _count(seat: Seat, error: Exception, *, has_committed: bool) -> None:
         """An outage of the cluster passes by itself, so it never parks a task; what the task can't do does."""
         if has_committed:
-            seat.failures = seat.outages = 0
+            seat.failures = seat.outages = seat.parked = 0
+        seat.failures_max = BROKEN_MAX if isinstance(error, BROKEN) else FAILURES_MAX
         if is_passing(error):
             seat.outages = min(OUTAGES_COUNTED_MAX, seat.outages + 1)
         else:

@@ -12,6 +12,7 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from aiokafka import TopicPartition
@@ -26,11 +27,15 @@ from services.host.partitioner import Partitioner
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
 from services.host.snapshot import Snapshots, usable
+from services.host.streaks import Streaks
 from services.host.task_input import Parcel, TaskInputs
 from services.host.writer import NO_HEADERS, Headers, Writer, WriterParams
+from services.isolated.caller import IsolatedCaller, IsolationParams
 from services.operators.batch import Batch
+from services.operators.calls import Caller
 from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
+from topics.flow import specs
 from topics.messages import OperatorMetrics, Origin
 
 TICK_S_MAX = 2.0
@@ -52,6 +57,11 @@ class TaskContext:
     allow: tuple[str, ...] = ()
     now_ms: ClockMs = wall_clock_ms
     writer: WriterParams = field(default_factory=WriterParams)
+    isolation: IsolationParams = field(default_factory=IsolationParams)
+
+    def caller(self, spec: specs.Python) -> Caller:
+        """What calls a user's function: from a process of its own."""
+        return IsolatedCaller(spec, allow=self.allow, params=self.isolation)
 
 
 class Task:
@@ -66,18 +76,23 @@ class Task:
         *,
         on_room: Callable[[], None],
         memory: Memory | None = None,
+        streaks: Streaks | None = None,
     ) -> None:
-        """`memory`: that of a standby which now takes over."""
+        """`memory`: that of a standby which now takes over; `streaks`: those of the task before it on this host."""
         self.plan = plan
         self.partition = partition
         self.epoch = epoch
         self._inputs = TaskInputs(plan.inputs, partition)
         self._context = context
-        self._memory = memory or Memory(plan, partition, bootstrap=context.bootstrap, allow=context.allow)
+        self._memory = memory or Memory(plan, partition, bootstrap=context.bootstrap, caller=context.caller)
         self.meter = self._memory.meter
         self.on_room = on_room
+        self._streaks = streaks or Streaks(plan.graph.spec.park_after)
+        self._streaks.rolled_back()
         self.commits = 0
         self._program = self._memory.program
+        # A thread of its own, so that a function that hangs holds up nobody else's; its processes are tied to it.
+        self._thread = ThreadPoolExecutor(1) if self._program.waits else None
         self._changelogs = self._memory.changelogs
         self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
         self._snapshots = Snapshots(self._program)
@@ -191,6 +206,9 @@ class Task:
 
     async def close(self) -> None:
         """Leave. What was not committed will be done again by the next owner."""
+        self._program.close()
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
         await self._memory.close()
         await self._writer.stop()
 
@@ -221,8 +239,9 @@ class Task:
     async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
         """One batch through the program, and all that comes of it to the writer."""
         self.meter.begun()
-        if self._program.blocking:
-            outputs = await asyncio.to_thread(self._program.process, input_name, parcel.batch)
+        if self._thread is not None:
+            loop = asyncio.get_running_loop()
+            outputs = await loop.run_in_executor(self._thread, self._program.process, input_name, parcel.batch)
         else:
             outputs = self._program.process(input_name, parcel.batch)
         self._failures += self._program.take_failures()
@@ -231,6 +250,8 @@ class Task:
             for output, encoder, partitioner in self._sinks
             if outputs.get(output.stream)
         ]
+        if self._failures or not self._streaks.is_clean:
+            self._note_streaks({input_name: len(records)}, outputs)
         for output, results, partitioner in encoded:
             await self._write_sink(output, results, partitioner)
         for edge in self._edges:
@@ -247,6 +268,19 @@ class Task:
             await self._write_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
             self.meter.finished(self._context.now_ms() - parcel.born_ms)
+
+    def _note_streaks(self, came_in: Mapping[str, int], outputs: Mapping[str, Batch]) -> None:
+        """Compare, for each part that can fail, what came in with what failed."""
+        errors: dict[str, list[str]] = {}
+        for failure in self._failures:
+            errors.setdefault(failure.operator, []).append(failure.error)
+        tried = {**came_in, **self._program.tried}
+        for output, _, _ in self._sinks:
+            if output.sink is not None and output.stream in outputs:
+                tried[output.sink.name] = len(outputs[output.stream])
+        for part, count in tried.items():
+            found = errors.get(part, [])
+            self._streaks.note(part, count, len(found), found[-1] if found else "")
 
     async def _write_sink(self, output: Output, results: Encoded, partitioner: Partitioner) -> None:
         spread = partitioner.spread(results.keys)
@@ -326,6 +360,7 @@ class Task:
         for operator, topic in self._changelogs.items():
             self._changelog_offsets[operator] = landed.get(topic, self._changelog_offsets[operator])
         self._is_dirty = False
+        self._streaks.committed()
         self.commits += 1
 
 

@@ -20,6 +20,7 @@ from services.host.segment import Seat, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.task import TaskContext
 from services.host.wanted import Wanted
+from topics.flow.specs import Python
 from topics.messages import SegmentState
 
 log = structlog.get_logger(__name__)
@@ -131,7 +132,7 @@ class Tenant:
         """A segment that runs by this text, which is left alone if the text has not changed what it does."""
         if self.segment is not None and self._planned == text:
             return
-        plan = await blueprint(self.segment_id, text, self._house.broker, allow=self._house.context.allow)
+        plan = await blueprint(self.segment_id, text, self._house.broker, caller=self._house.context.caller)
         if self.segment is not None and not _is_same(self.segment.plan, plan):
             await self._end()
         if self.segment is None:
@@ -189,10 +190,14 @@ class Tenant:
 
 def _is_same(one: SegmentPlan, other: SegmentPlan) -> bool:
     """Whether a running segment can stay: its id says what it computes, the rest is where it reads and writes."""
-    return (one.partitions, one.inputs, one.outputs, one.commit_interval_s, one.graph.spec.delivery) == (
-        other.partitions,
-        other.inputs,
-        other.outputs,
-        other.commit_interval_s,
-        other.graph.spec.delivery,
-    )
+    return _seen(one) == _seen(other)
+
+
+def _seen(plan: SegmentPlan) -> tuple[object, ...]:
+    spec, operators = plan.graph.spec, plan.segment.operators
+    how = [
+        (each.spec.blocking, each.spec.timeout_ms)
+        for each in plan.graph.operators
+        if each.name in operators and isinstance(each.spec, Python)
+    ]
+    return plan.partitions, plan.inputs, plan.outputs, plan.commit_interval_s, spec.delivery, spec.park_after, how

@@ -1,9 +1,10 @@
 """Factory: from the spec of an operator to the operator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from services.operators.aggregate import Aggregate
+from services.operators.calls import Caller
 from services.operators.dedupe import Dedupe
 from services.operators.failure import Failure
 from services.operators.filter import Filter
@@ -37,17 +38,17 @@ def make(
     spec: specs.OperatorSpec,
     *,
     failures: list[Failure],
-    allow: Sequence[str] = (),
+    caller: Callable[[specs.Python], Caller],
     needless: bool = False,
 ) -> Operator:
-    """A fresh operator. `allow` says which modules python operators may load, `failures` takes what they give up.
+    """A fresh operator. `caller` makes what calls the function of a python operator, `failures` takes what it gives up.
 
     `needless` is for a projection that need not be carried out (`pruning.py`).
     """
     if isinstance(spec, specs.Project):
         return Project(spec, needless=needless)
     if isinstance(spec, specs.Python):
-        return Python(name, spec, allow=allow, failures=failures)
+        return Python(name, spec, caller(spec), failures=failures)
     return _MAKERS[type(spec)](spec)
 
 

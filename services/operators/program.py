@@ -8,13 +8,16 @@ carries a watermark and costs a few microseconds for each operator.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from services.operators.batch import Batch, merge
+from services.operators.calls import Caller, LocalCaller
 from services.operators.factory import make, streams_made, streams_read
 from services.operators.failure import Failure
 from services.operators.operator import Operator
 from services.operators.pruning import needless_projections
+from services.operators.python import Python
 from services.operators.table import Table
 from topics.flow import specs
 
@@ -43,22 +46,29 @@ class Program:
         outputs: Sequence[str],
         feeds: Mapping[str, Sequence[str]] | None = None,
         allow: Sequence[str] = (),
+        caller: Callable[[specs.Python], Caller] | None = None,
         probe: Probe | None = None,
     ) -> None:
         """The operators come in topological order and read the streams that their specs name.
 
         `feeds` gives other names for what an operator reads, by port: a segment may read one stream by two edges.
+        `allow` says which modules python operators may load, if there is no `caller` that sees to it.
         """
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        self.blocking = any(isinstance(spec, specs.Python) and spec.blocking for spec in operators.values())
+        self.tried: dict[str, int] = {}
+        """How many records of the last batch came to each operator that can fail."""
         self._failures: list[Failure] = []
         self._probe = probe
+        call = caller or partial(LocalCaller, allow=allow)
         needless = needless_projections(operators.items(), leaving=outputs)
         self._operators = {
-            name: make(name, spec, failures=self._failures, allow=allow, needless=name in needless)
+            name: make(name, spec, failures=self._failures, caller=call, needless=name in needless)
             for name, spec in operators.items()
         }
+        self.callers = [each.caller for each in self._operators.values() if isinstance(each, Python)]
+        self.waits = any(each.waits for each in self.callers)
+        """Whether to keep it off an event loop: some operator waits for another process."""
         reads = {name: tuple((feeds or {}).get(name, streams_read(spec))) for name, spec in operators.items()}
         makes = {name: streams_made(name, spec) for name, spec in operators.items()}
         self._plans = {each: self._plan(each, reads, makes) for each in self.inputs}
@@ -71,6 +81,7 @@ class Program:
     def process(self, name: str, batch: Batch) -> dict[str, Batch]:
         """Run a batch of the input `name`; returns a batch, perhaps empty, for each output that the input reaches."""
         streams = {name: batch}
+        self.tried = {}
         for step in self._plans[name]:
             results = [step.operator.process(streams[stream], port) for stream, port in step.feeds]
             first = results[0]
@@ -78,6 +89,8 @@ class Program:
                 streams.update(zip(step.outputs, first, strict=True))
             else:
                 streams[step.outputs[0]] = first if len(results) == 1 else merge(cast(list[Batch], results))
+            if isinstance(step.operator, Python):
+                self.tried[step.name] = sum(len(streams[stream]) for stream, _ in step.feeds)
             if self._probe is not None:
                 came_in = sum(len(streams[stream]) for stream, _ in step.feeds)
                 self._probe(step.name, came_in, sum(len(streams[stream]) for stream in step.outputs))
@@ -88,6 +101,11 @@ class Program:
         taken = self._failures.copy()
         self._failures.clear()
         return taken
+
+    def close(self) -> None:
+        """No more batches; what is under way in another process is broken off."""
+        for each in self.callers:
+            each.close()
 
     def restored(self) -> None:
         """Call this after the tables were filled from their changelogs."""

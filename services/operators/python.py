@@ -10,35 +10,26 @@ forgotten. When the function raises, returns anything else, or leaves state that
 times from the same state; then the record is a failure, state stays as it was, and the other records go on.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from services.operators.batch import Batch, Value
-from services.operators.failure import Failure, describe
-from services.operators.functions import load
+from services.operators.calls import BrokenFunctionError, Caller, Chunk
+from services.operators.failure import Failure
 from services.operators.keys import group_reader
-from services.operators.nesting import TOO_DEEP, is_too_deep
 from services.operators.operator import Operator
-from services.operators.table import Table, decode_value, encode_value
+from services.operators.table import Table
 from topics.flow import specs
 
-ATTEMPTS_MAX = 3
-
-_pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder(list[Value]).decode
-_to_json = msgspec.json.Encoder().encode
-_from_json = msgspec.json.Decoder(list[Value]).decode
+CHUNK_RECORDS = 1_000
+"""What is called at a time, and called again if the caller's process has to be ended."""
 
 
 class Python(Operator):
     """Calls the function record by record; `failures` collects the records that it could not process."""
 
-    def __init__(self, name: str, spec: specs.Python, *, allow: Sequence[str], failures: list[Failure]) -> None:
+    def __init__(self, name: str, spec: specs.Python, caller: Caller, *, failures: list[Failure]) -> None:
+        self.caller = caller
         self._name = name
-        self._call = load(spec, allow=allow)
-        self._settings = dict(spec.settings)
         self._failures = failures
         self._groups = group_reader(spec.by) if spec.state else None
         self._state = Table()
@@ -51,53 +42,35 @@ class Python(Operator):
         groups = self._groups(batch.values) if self._groups is not None else None
         values: list[Value] = []
         positions: list[int] = []
-        for i, record in enumerate(_copies(batch.values)):
-            results = self._attempts(batch, i, record, groups)
-            values += results
-            positions += [i] * len(results)
+        for start in range(0, len(batch), CHUNK_RECORDS):
+            end = start + CHUNK_RECORDS
+            called = self._called(batch, start, groups[start:end] if groups is not None else None)
+            for i, results in enumerate(called, start):
+                values += results
+                positions += [i] * len(results)
         return batch.take(positions).with_values(values)
 
-    def _attempts(self, batch: Batch, i: int, record: Value, groups: list[Any] | None) -> list[Value]:
-        error = ""
-        for _ in range(ATTEMPTS_MAX):
-            try:
-                if groups is None:
-                    return _results(self._call(record, **self._settings))
-                return self._with_state(record, groups[i])
-            except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever the user's code does, only its record fails
-                error = describe(raised)
-                (record,) = _copies([batch.values[i]])
-        self._failures.append(Failure(self._name, batch.offsets[i], error, batch.values[i], ATTEMPTS_MAX))
-        return []
-
-    def _with_state(self, record: Value, group: Any) -> list[Value]:
-        kept = self._state.data.get(group)
-        state: dict[str, Any] = {} if kept is None else decode_value(kept)
-        results = _results(self._call(record, state, **self._settings))
-        if not state:
-            self._state.remove(group)
-        elif (packed := encode_value(state)) != kept:
-            self._state.put(group, packed)
-        return results
+    def _called(self, batch: Batch, start: int, groups: list[Any] | None) -> list[list[Value]]:
+        """What came of some records; those that failed are noted, and state is kept."""
+        chunk = Chunk(batch.values[start : start + CHUNK_RECORDS])
+        numbers: dict[Any, int] = {}
+        if groups is not None:
+            chunk.groups = [numbers.setdefault(group, len(numbers)) for group in groups]
+            chunk.states = [self._state.data.get(group) for group in numbers]
+        answers = self.caller.call(chunk)
+        if answers.given_up is not None:
+            raise BrokenFunctionError(f"{self._name}: {answers.given_up}{_last(list(answers.errors.values()))}")
+        for i, error in answers.errors.items():
+            at = start + i
+            self._failures.append(Failure(self._name, batch.offsets[at], error.text, batch.values[at], error.attempts))
+        named = list(numbers)
+        for number, state in answers.states.items():
+            if state is None:
+                self._state.remove(named[number])
+            else:
+                self._state.put(named[number], state)
+        return answers.results
 
 
-def _results(returned: Any) -> list[Value]:
-    """What a function returned, as records of plain JSON types that nobody else holds."""
-    if returned is None:
-        return []
-    if isinstance(returned, dict):
-        returned = [returned]
-    if not isinstance(returned, list) or not all(isinstance(each, dict) for each in returned):
-        found = type(returned).__name__
-        raise TypeError(f"returned {found}; expected a dict, a list of dicts, or None")
-    results = _from_json(_to_json(returned))
-    if any(map(is_too_deep, results)):
-        raise ValueError(f"returned a record that is {TOO_DEEP}")
-    return results
-
-
-def _copies(values: list[Value]) -> list[Value]:
-    try:
-        return _unpack(_pack(values))
-    except OverflowError:  # An integer beyond 64 bits, which MessagePack cannot carry.
-        return _from_json(_to_json(values))
+def _last(errors: list[Any]) -> str:
+    return f"; the last error: {errors[-1].text}" if errors else ""

@@ -13,7 +13,14 @@ import msgspec
 _LARGE_INTEGER = 1
 
 _pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder(ext_hook=lambda _, digits: int(bytes(digits))).decode
+
+
+def large_integer(_kind: int, digits: memoryview) -> int:
+    """What an extension stands for."""
+    return int(bytes(digits))
+
+
+_unpack = msgspec.msgpack.Decoder(ext_hook=large_integer).decode
 
 
 class Table:

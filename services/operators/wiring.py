@@ -4,10 +4,12 @@ The whole flow is one program on one partition, which `flow run` and tests use. 
 one for each partition; its inputs are named by `input_name`, its outputs are the streams that leave it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from services.operators.calls import Caller
 from services.operators.factory import streams_read
 from services.operators.program import Probe, Program
+from topics.flow import specs
 from topics.flow.graph import Edge, FlowGraph, Segment
 
 
@@ -23,7 +25,12 @@ def flow_program(graph: FlowGraph, *, allow: Sequence[str] = (), probe: Probe | 
 
 
 def segment_program(
-    graph: FlowGraph, segment: Segment, *, allow: Sequence[str] = (), probe: Probe | None = None
+    graph: FlowGraph,
+    segment: Segment,
+    *,
+    allow: Sequence[str] = (),
+    caller: Callable[[specs.Python], Caller] | None = None,
+    probe: Probe | None = None,
 ) -> Program:
     """The operators of one segment."""
     operators = {operator.name: operator.spec for operator in graph.operators if operator.name in segment.operators}
@@ -36,6 +43,7 @@ def segment_program(
         outputs=sorted({edge.stream for edge in segment.outputs}),
         feeds=feeds,
         allow=allow,
+        caller=caller,
         probe=probe,
     )
 

@@ -2,7 +2,7 @@
 
 from confluent_kafka import TopicPartition
 
-from services.registry.snapshot import TIMEOUT_S, read_to_end, reader
+from services.registry.snapshot import TIMEOUT_S, offsets_since, read_to_end, reader
 from topics import catalogue
 from topics.errors import MessageError
 from topics.messages import HostMetrics
@@ -19,7 +19,7 @@ def live_hosts(bootstrap: str, *, now_ms: int) -> dict[str, HostMetrics]:
         if topic.name not in consumer.list_topics(timeout=TIMEOUT_S).topics:
             return {}
         since = TopicPartition(topic.name, 0, now_ms - SILENT_MS_MAX)
-        (found,) = consumer.offsets_for_times([since], timeout=TIMEOUT_S)
+        (found,) = offsets_since(consumer, [since])
         if found.offset < 0:  # nothing is as new as that
             return {}
         for record in read_to_end(consumer, [TopicPartition(topic.name, 0)], starts=lambda at: found.offset):

@@ -3,12 +3,15 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as Record
 
 from services.registry.errors import RegistryError
 from services.registry.view import TOPICS, RegistryView
+
+T = TypeVar("T")
 
 TIMEOUT_S = 15.0
 POLL_S = 0.2
@@ -75,12 +78,21 @@ def read_to_end(
 
 
 def _watermarks(consumer: Consumer, at: TopicPartition) -> tuple[int, int]:
-    """The first and the next offset; a topic that was made just now may have no leader yet."""
+    """The first and the next offset."""
+    return patiently(lambda: consumer.get_watermark_offsets(at, timeout=TIMEOUT_S))
+
+
+def offsets_since(consumer: Consumer, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+    """The first offset of each partition that is as new as the time in milliseconds that stands in its place."""
+    return patiently(lambda: consumer.offsets_for_times(list(partitions), timeout=TIMEOUT_S)) if partitions else []
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """What the broker answers; a topic that was made just now may have no leader yet."""
     deadline_s = time.monotonic() + TIMEOUT_S
     while True:
         try:
-            found: tuple[int, int] = consumer.get_watermark_offsets(at, timeout=TIMEOUT_S)
-            return found
+            return ask()
         except KafkaException as fault:
             if fault.args[0].code() not in _PASSING or time.monotonic() > deadline_s:
                 raise

@@ -40,10 +40,11 @@ class Flow:
         weight: float | None = None,
         availability: float | None = None,
         delivery: Delivery | None = None,
+        park_after: int | None = None,
     ) -> None:
         qos = _given(latency_ms=latency_ms, weight=weight, availability=availability)
         self.name = name
-        self._head = _given(flow=name, qos=qos or None, delivery=delivery)
+        self._head = _given(flow=name, qos=qos or None, delivery=delivery, park_after=park_after)
         self._sections: dict[str, dict[str, Value]] = {"sources": {}, "operators": {}, "sinks": {}}
         self._twice: list[tuple[str, str]] = []
 
@@ -183,12 +184,13 @@ class Stream:
         state: bool | None = None,
         by: Sequence[str] | None = None,
         blocking: bool | None = None,
+        timeout: str | None = None,
         settings: Mapping[str, Setting] | None = None,
         name: str | None = None,
     ) -> "Stream":
         """A function of your own, named as `module:function`."""
-        values = {"input": self.name, "state": state, "by": by, "blocking": blocking, "settings": settings}
-        return self.flow._operator("python", name, python=call, **values)
+        values = {"input": self.name, "state": state, "by": by, "blocking": blocking, "timeout": timeout}
+        return self.flow._operator("python", name, python=call, **values, settings=settings)
 
     def sink(
         self, name: str, *, topic: str, at: str | None = None, key: str | None = None, codec: Codec | None = None

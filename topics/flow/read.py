@@ -10,6 +10,7 @@ from topics.flow.limits import (
     FIELDS_MAX,
     LATENCY_MS_MAX,
     OPERATORS_MAX,
+    PARK_AFTER_MAX,
     PARTITIONS_MAX,
     SINKS_MAX,
     SOURCES_MAX,
@@ -18,7 +19,7 @@ from topics.flow.limits import (
 from topics.flow.problems import Path, Problems, one_of
 from topics.flow.read_operators import read_operator
 from topics.flow.section import Section, kind_of, shown
-from topics.flow.specs import Codec, Delivery, FlowSpec, Qos, Sink, Source, TimeUnit
+from topics.flow.specs import PARK_AFTER, Codec, Delivery, FlowSpec, Qos, Sink, Source, TimeUnit
 from topics.flow.words import FIELD_PATH, FLOW_NAME, HOST, NAME, REFERENCE, topic_fault
 
 _SOURCE = Source(name="", topic="")
@@ -39,7 +40,7 @@ class Reading:
 
 def read_flow(value: Value, problems: Problems) -> Reading:
     """Reads to the end, whatever is wrong."""
-    keys = ("flow", "qos", "delivery", "sources", "operators", "sinks")
+    keys = ("flow", "qos", "delivery", "park_after", "sources", "operators", "sinks")
     section = Section(value, (), problems, what="the flow", keys=keys)
     operators = [
         (str(path[-1]), read_operator(value, path, problems), _seeming_inputs(value))
@@ -52,6 +53,7 @@ def read_flow(value: Value, problems: Problems) -> Reading:
         sinks=tuple(_sink(value, path, problems) for path, value in _named(section, "sinks", SINKS_MAX)),
         qos=_qos(section),
         delivery=cast(Delivery, section.choice("delivery", Delivery, "at_least_once")),
+        park_after=section.whole("park_after", minimum=1, maximum=PARK_AFTER_MAX, default=PARK_AFTER),
     )
     return Reading(spec, {name: inputs for name, spec, inputs in operators if spec is None})
 

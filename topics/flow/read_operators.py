@@ -20,6 +20,7 @@ from topics.flow.limits import (
 from topics.flow.problems import Path, Problems, one_of
 from topics.flow.section import Section, shown
 from topics.flow.specs import (
+    CALL_TIMEOUT_MS,
     Aggregate,
     Aggregation,
     Dedupe,
@@ -193,6 +194,7 @@ def _python(section: Section) -> OperatorSpec:
         state=state,
         by=by,
         blocking=section.flag("blocking"),
+        timeout_ms=section.duration("timeout", default_ms=CALL_TIMEOUT_MS),
         settings=tuple(settings),
     )
 
@@ -296,7 +298,7 @@ _READERS: dict[str, tuple[tuple[str, ...], Callable[[Section], OperatorSpec]]] =
     "aggregate": (("input", "by", "window", "emit"), _aggregate),
     "join": (("left", "right", "on", "within", "kind", "emit"), _join),
     "top_k": (("input", "k", "by", "per", "order", "window"), _top_k),
-    "python": (("input", "state", "by", "blocking", "settings"), _python),
+    "python": (("input", "state", "by", "blocking", "timeout", "settings"), _python),
 }
 
 _NULL = parse("null")

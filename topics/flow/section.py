@@ -111,12 +111,12 @@ class Section:
 
         return self.get(key, "true or false", read, default=False, stand_in=False)
 
-    def whole(self, key: str, *, minimum: int, maximum: int) -> int:
+    def whole(self, key: str, *, minimum: int, maximum: int, default: int | None = None) -> int:
         def read(value: Value) -> int | None:
             whole = isinstance(value, int) and not isinstance(value, bool)
             return value if whole and minimum <= value <= maximum else None  # type: ignore[operator, return-value]
 
-        return self.get(key, f"a whole number from {minimum:,} to {maximum:,}", read, default=None, stand_in=minimum)
+        return self.get(key, f"a whole number from {minimum:,} to {maximum:,}", read, default=default, stand_in=minimum)
 
     def number(self, key: str, expected: str, fits: Callable[[float], bool], *, default: float | None) -> float:
         def read(value: Value) -> float | None:

@@ -18,6 +18,9 @@ JoinKind = Literal["inner", "left", "outer"]
 Order = Literal["desc", "asc"]
 Delivery = Literal["at_least_once", "exactly_once"]
 
+CALL_TIMEOUT_MS = 10_000
+PARK_AFTER = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Qos:
@@ -182,13 +185,16 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """A user's `module:function`. `state`: it gets a dictionary for each `by`; `blocking`: off the host's loop."""
+    """A user's `module:function`. `state`: it gets a dictionary for each `by`; `blocking`: it waits, so call several at
+    a time; `timeout_ms`: a call that takes longer has failed.
+    """
 
     input: str
     call: str
     state: bool = False
     by: tuple[str, ...] = ()
     blocking: bool = False
+    timeout_ms: int = CALL_TIMEOUT_MS
     settings: tuple[tuple[str, str | int | float | bool], ...] = field(default=())
 
 
@@ -197,7 +203,10 @@ OperatorSpec = Filter | Project | Map | FlatMap | Split | Union | Dedupe | Aggre
 
 @dataclass(frozen=True, slots=True)
 class FlowSpec:
-    """A whole flow as its user wrote it, in the order of the file. Operators carry their names beside them."""
+    """A whole flow as its user wrote it, in the order of the file. Operators carry their names beside them.
+
+    `park_after`: so many records in a row that one of its parts could not process stop the segment.
+    """
 
     name: str
     sources: tuple[Source, ...]
@@ -205,3 +214,4 @@ class FlowSpec:
     sinks: tuple[Sink, ...]
     qos: Qos = field(default_factory=Qos)
     delivery: Delivery = "at_least_once"
+    park_after: int = PARK_AFTER

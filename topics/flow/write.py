@@ -10,6 +10,8 @@ from topics.flow.describe import op_of
 from topics.flow.document import PLAIN_KINDS, Value
 from topics.flow.durations import format_duration
 from topics.flow.specs import (
+    CALL_TIMEOUT_MS,
+    PARK_AFTER,
     Aggregate,
     Aggregation,
     Dedupe,
@@ -50,7 +52,12 @@ def to_yaml(spec: FlowSpec) -> str:
 
 def flow_values(spec: FlowSpec) -> dict[str, Value]:
     """The plain values of the file."""
-    head = {"flow": spec.name, "qos": _qos(spec.qos), "delivery": _unless(spec.delivery, "at_least_once")}
+    head = {
+        "flow": spec.name,
+        "qos": _qos(spec.qos),
+        "delivery": _unless(spec.delivery, "at_least_once"),
+        "park_after": _unless(spec.park_after, PARK_AFTER),
+    }
     parts: dict[str, Value] = {
         "sources": {source.name: _source(source) for source in spec.sources},
         "operators": {name: _operator(operator) for name, operator in spec.operators},
@@ -121,6 +128,7 @@ def _keys(spec: OperatorSpec) -> dict[str, Value]:  # noqa: PLR0911 - a table of
                 "state": spec.state or None,
                 "by": [*spec.by] or None,
                 "blocking": spec.blocking or None,
+                "timeout": None if spec.timeout_ms == CALL_TIMEOUT_MS else _duration(spec.timeout_ms),
             }
             return {"input": spec.input, **flags, "settings": cast(Value, dict(spec.settings)) or None}
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.operators.batch import Batch
+from services.operators.calls import LocalCaller
 from services.operators.failure import Failure
 from services.operators.python import Python
 from topics.flow import specs
@@ -51,7 +52,8 @@ def records(drawn: bytes) -> list[dict[str, Any]]:
 
 
 def make(call: str, failures: list[Failure], **options: Any) -> Python:
-    return Python("p", specs.Python("in", f"{MODULE}:{call}", **options), allow=[MODULE], failures=failures)
+    spec = specs.Python("in", f"{MODULE}:{call}", **options)
+    return Python("p", spec, LocalCaller(spec, allow=[MODULE]), failures=failures)
 
 
 def cut(values: list[dict[str, Any]], cuts: bytes) -> Iterator[Batch]:

@@ -26,7 +26,9 @@ def top_talkers() -> Flow:
 
 
 def every_operator() -> Flow:
-    flow = Flow("every-operator", latency_ms=500, weight=1.5, availability=0.999, delivery="exactly_once")
+    flow = Flow(
+        "every-operator", latency_ms=500, weight=1.5, availability=0.999, delivery="exactly_once", park_after=500
+    )
     orders = flow.source(
         "orders",
         topic="shop.orders",
@@ -105,6 +107,7 @@ def every_operator() -> Flow:
         "shop.rules:score",
         state=True,
         by=["country"],
+        timeout="20s",
         settings={"limit": 3, "mode": "strict", "dry": False},
         name="scored",
     )

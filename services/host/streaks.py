@@ -1,0 +1,47 @@
+"""Streaks: how many records in a row each part of a task could not process, and when that is too many to go on.
+
+A record that fails goes to the dead letters, and the next one has its turn. A source, operator or sink that fails on
+everything would pour a whole topic into the dead letters that way, when all that is wrong is one function or one codec.
+So past a limit the task ends with `FailsOnEverythingError`, its transaction is aborted, and the records wait where they
+are. A streak belongs to the partition's seat on this host: it goes on after a restart from what was committed.
+"""
+
+
+class FailsOnEverythingError(Exception):
+    """A part of the task fails on one record after the other."""
+
+
+class Streaks:
+    """`note` what became of each batch, by part; `committed` when that counts, `rolled_back` when it does not."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._now: dict[str, int] = {}
+        self._committed: dict[str, int] = {}
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing has failed since the last success: then a batch without failures need not be noted."""
+        return not self._now
+
+    def note(self, part: str, tried: int, failed: int, last_error: str) -> None:
+        """Of so many records so many failed. Raises FailsOnEverythingError past the limit."""
+        if not tried:
+            return
+        if failed < tried:
+            self._now.pop(part, None)
+            return
+        in_a_row = self._now[part] = self._now.get(part, 0) + failed
+        if in_a_row >= self._limit:
+            raise FailsOnEverythingError(
+                f"{part} failed on {in_a_row:,} records in a row, the last time with: {last_error}. They wait where "
+                f"they are. Correct it and run the flow again; or set park_after higher, and they become dead letters"
+            )
+
+    def committed(self) -> None:
+        """What was noted is known to the broker."""
+        self._committed = self._now.copy()
+
+    def rolled_back(self) -> None:
+        """What was noted since the last commit will happen again."""
+        self._now = self._committed.copy()
