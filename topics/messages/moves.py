@@ -10,7 +10,6 @@ MovePhase = Literal[
     "draining",
     "fencing",
     "catching_up",
-    "activating",
     "releasing",
     "done",
     "returning",

@@ -1,0 +1,35 @@
+"""What a move must know of the world: what the registry says, and what hosts have told last."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The last word on the partition by a host that owns it, or did. `step`: what it is busy with while recovering."""
+
+    host: str
+    epoch: int
+    state: str
+    at_ms: int
+    step: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One look at the world.
+
+    - `owner`, `epoch`: the registry's entry of the partition;
+    - `told`: by whoever had the highest epoch;
+    - `is_warm`: the target follows the partition and could take over at once;
+    - `drained_epoch`: the highest epoch whose owner has said that it drained and committed, and when;
+    - `lost`: hosts that are gone.
+    """
+
+    owner: str | None
+    epoch: int
+    told: Told | None
+    is_warm: bool
+    drained_epoch: int
+    drained_ms: int | None
+    lost: frozenset[str]

@@ -1,0 +1,107 @@
+"""Which proposed moves may begin: not too many at once, and none that breaks what a flow allows for pauses."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from placement.moves.move import Move, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleParams:
+    """How many moves may be under way at once, in all and at each host."""
+
+    parallel_max: int = 16
+    parallel_per_host_max: int = 8
+    window_ms: int = 3_600_000
+    """Pauses are added up over this time."""
+
+    def __post_init__(self) -> None:
+        assert 0 < self.parallel_per_host_max <= self.parallel_max, self
+        assert self.window_ms > 0, self
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a flow allows: so much pause of one partition within the window; None: it does not mind."""
+
+    budget_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """On one proposed move: begin it, wait, or refuse it, and why."""
+
+    move: Move
+    ruling: Literal["begin", "wait", "refuse"]
+    why: str
+
+
+def schedule(
+    moves: Sequence[Move],
+    predicted_ms: Mapping[str, float],
+    allowances: Mapping[str, Allowance],
+    *,
+    now_ms: int,
+    params: ScheduleParams,
+) -> list[Verdict]:
+    """A verdict for each proposed move, oldest first. `moves`: all that are known, also those that have ended.
+
+    A person's own wish (a move with a `request`) is not held to the budget: they have been told the pause.
+    """
+    under_way = [move for move in moves if not move.has_ended and move.phase is not Phase.PROPOSED]
+    total = len(under_way)
+    busy = Counter(host for move in under_way for host in (move.origin, move.target))
+    moving = {move.slot for move in under_way}
+    spent_ms = _spent(moves, now_ms - params.window_ms)
+    verdicts = []
+    for move in sorted(_proposed(moves), key=lambda each: (each.proposed_ms, each.id)):
+        verdict = _over_budget(move, predicted_ms[move.id], allowances.get(move.flow), spent_ms)
+        if verdict is None and move.slot in moving:
+            verdict = Verdict(move, "wait", "another move of this partition is under way")
+        if verdict is None and total >= params.parallel_max:
+            verdict = Verdict(move, "wait", f"{total} moves are under way")
+        crowded = [host for host in (move.origin, move.target) if busy[host] >= params.parallel_per_host_max]
+        if verdict is None and crowded:
+            verdict = Verdict(move, "wait", f"host {crowded[0]} takes part in {busy[crowded[0]]} moves")
+        if verdict is None:
+            verdict = Verdict(move, "begin", f"a pause of {predicted_ms[move.id]:.0f} ms is predicted")
+            total += 1
+            busy.update((move.origin, move.target))
+            moving.add(move.slot)
+            spent_ms[move.slot] = spent_ms.get(move.slot, 0.0) + predicted_ms[move.id]
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _over_budget(
+    move: Move, predicted_ms: float, allowance: Allowance | None, spent_ms: Mapping[tuple[str, int], float]
+) -> Verdict | None:
+    budget_ms = allowance.budget_ms if allowance is not None else None
+    if budget_ms is None or move.request is not None:
+        return None
+    if predicted_ms > budget_ms:
+        why = f"a pause of {predicted_ms:.0f} ms is predicted, and flow {move.flow} allows {budget_ms:.0f} ms"
+        return Verdict(move, "refuse", why)
+    left_ms = budget_ms - spent_ms.get(move.slot, 0.0)
+    if predicted_ms > left_ms:
+        why = (
+            f"a pause of {predicted_ms:.0f} ms is predicted, and {max(0.0, left_ms):.0f} of {budget_ms:.0f} ms are left"
+        )
+        return Verdict(move, "wait", why)
+    return None
+
+
+def _spent(moves: Iterable[Move], since_ms: int) -> dict[tuple[str, int], float]:
+    """How long each partition has paused for moves since then; of those under way, what was predicted."""
+    spent_ms: dict[tuple[str, int], float] = {}
+    for move in moves:
+        pause_ms = move.actual_pause_ms if move.actual_pause_ms is not None else move.predicted_pause_ms
+        if pause_ms is not None and move.since_ms >= since_ms and move.phase is not Phase.ABANDONED:
+            spent_ms[move.slot] = spent_ms.get(move.slot, 0.0) + pause_ms
+    return spent_ms
+
+
+def _proposed(moves: Iterable[Move]) -> list[Move]:
+    return [move for move in moves if move.phase is Phase.PROPOSED]
