@@ -28,14 +28,20 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Your network: square CSV of round trips in ms, or GML."),
     ] = None,
+    traces: Annotated[
+        Path | None,
+        typer.Option(exists=True, file_okay=False, help="Your series: a folder of CSV files of timestamp,value."),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw a plot into this file (png, svg, pdf).")] = None,
 ) -> None:
     """Repeat a figure or table of the papers in the simulator, our numbers beside theirs."""
-    from services.lab.experiments import EXPERIMENTS
+    from services.lab.data import MissingDataError
+    from services.lab.experiments import EXPERIMENTS, Trial
     from services.lab.results import results, write
     from services.lab.runner import run
     from services.lab.samples import rows
+    from services.lab.series import SeriesError
 
     if list_all:
         _list(EXPERIMENTS.values())
@@ -47,9 +53,16 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     chosen = range(first_seed, first_seed + (seeds or experiment.seeds))
     with Progress(console=errors, transient=True) as progress:
         task = progress.add_task(name, total=len(chosen))
-        samples = run(name, chosen, jobs=jobs, topology=topology, progress=lambda _: progress.update(task, advance=1))
+        trials = [Trial(seed, topology, traces) for seed in chosen]
+        try:
+            samples = run(name, trials, jobs=jobs, progress=lambda _: progress.update(task, advance=1))
+        except (SeriesError, MissingDataError) as error:
+            what, _, remedy = str(error).partition("; ")
+            show_error(what, remedy)
+            raise typer.Exit(ExitCode.USAGE) from None
     command = f"stigmergy evaluate {name} --seeds {len(chosen)} --first-seed {first_seed}"
     command += f" --topology {topology}" if topology else ""
+    command += f" --traces {traces}" if traces else ""
     found = results(command, rows(samples), seeds=list(chosen))
     table = Table(title=found.command, title_justify="left", caption=f"the paper: {experiment.paper}")
     table.add_column("measure")

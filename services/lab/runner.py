@@ -2,34 +2,32 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from pathlib import Path
 
 from services.lab.experiments import EXPERIMENTS, Trial
 from services.lab.samples import Sample
 
 
-def run_trial(name: str, seed: int, topology: Path | None) -> list[Sample]:
+def run_trial(name: str, trial: Trial) -> list[Sample]:
     """One seed of one experiment; by name, because this runs in another process."""
-    return EXPERIMENTS[name].trial(Trial(seed, topology))
+    return EXPERIMENTS[name].trial(trial)
 
 
 def run(
     name: str,
-    seeds: Iterable[int],
+    trials: Iterable[Trial],
     *,
     jobs: int = 1,
-    topology: Path | None = None,
     progress: Callable[[int], None] = lambda seed: None,
 ) -> list[Sample]:
-    """All seeds of an experiment; `progress` hears of each seed as it ends."""
+    """All trials of an experiment; `progress` hears of each seed as it ends."""
     found: dict[int, list[Sample]] = {}
     if jobs == 1:
-        for seed in seeds:
-            found[seed] = run_trial(name, seed, topology)
-            progress(seed)
+        for trial in trials:
+            found[trial.seed] = run_trial(name, trial)
+            progress(trial.seed)
     else:
         with ProcessPoolExecutor(max_workers=jobs) as pool:
-            waiting = {pool.submit(run_trial, name, seed, topology): seed for seed in seeds}
+            waiting = {pool.submit(run_trial, name, trial): trial.seed for trial in trials}
             for done in as_completed(waiting):
                 found[waiting[done]] = done.result()
                 progress(waiting[done])

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class Statistic(Enum):
     """How samples of one measure are summed up."""
 
     MEAN = "mean"
+    MEDIAN = "median"
     P95 = "95th percentile"
     MAX = "largest"
     SUM = "sum"
@@ -72,6 +73,7 @@ def _row(group: list[Sample]) -> Row:
     statistic = group[0].statistic
     sums: dict[Statistic, Callable[[list[float]], float]] = {
         Statistic.MEAN: fmean,
+        Statistic.MEDIAN: median,
         Statistic.P95: lambda found: float(np.percentile(found, 95)),
         Statistic.MAX: max,
         Statistic.SUM: math.fsum,

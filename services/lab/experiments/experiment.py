@@ -17,6 +17,8 @@ class Trial:
 
     seed: int
     topology: Path | None = None
+    traces: Path | None = None
+    """A folder with the user's own series."""
 
     def network(self, params: TransitStubParams) -> tuple[Network, list[str]]:
         """The network of this trial, and the hosts where producers and consumers may be."""

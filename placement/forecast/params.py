@@ -1,0 +1,49 @@
+"""Settings of the forecasts, checked by themselves."""
+
+from dataclasses import dataclass
+
+from placement.model.errors import require
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastParams:
+    """One step is one closed interval of the series, a second for live metrics."""
+
+    horizons: tuple[int, ...] = (1, 10)
+    """How many steps ahead; ascending."""
+    memory: int = 4_096
+    """Steps of history that are kept: a season must fit in twice to be seen."""
+    forget: float = 0.995
+    """What a step keeps of the past in the errors that weigh the experts; 200 steps."""
+    sharpness: float = 8.0
+    """Weight of an expert is its mean error to the power of minus this: the best ones speak, the others whisper."""
+    regression_forget: float = 0.999
+    ridge: float = 1.0
+    """Pull of regressions towards the last value, in steps' worth of evidence."""
+    season_min: int = 6
+    season_correlation: float = 0.3
+    """Below this, what looks like a season is chance."""
+    season_every: int = 128
+    """A series looks for its season once in so many steps."""
+
+    def __post_init__(self) -> None:
+        require(
+            bool(self.horizons) and list(self.horizons) == sorted(set(self.horizons)) and self.horizons[0] >= 1,
+            f"horizons are {self.horizons}; give steps of 1 or more, ascending",
+        )
+        require(self.memory >= 64, f"memory is {self.memory} steps; give at least 64")
+        require(
+            self.horizons[-1] * 4 <= self.memory,
+            f"the longest horizon is {self.horizons[-1]} steps; it can be a quarter of the memory, {self.memory} steps",
+        )
+        for name in ("forget", "regression_forget"):
+            value = getattr(self, name)
+            require(0 < value < 1, f"{name} is {value}; it must be between 0 and 1")
+        require(self.sharpness > 0, f"sharpness is {self.sharpness}; it must be above 0")
+        require(self.ridge > 0, f"ridge is {self.ridge}; it must be above 0")
+        require(self.season_min >= 2, f"season_min is {self.season_min}; give 2 or more")
+        require(
+            0 < self.season_correlation < 1,
+            f"season_correlation is {self.season_correlation}; it must be between 0 and 1",
+        )
+        require(self.season_every >= 1, f"season_every is {self.season_every}; give 1 or more")

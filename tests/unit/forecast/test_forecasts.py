@@ -1,0 +1,138 @@
+"""Forecasts of series whose future is known: each kind of stream has an expert, and the mixture finds it."""
+
+import math
+from random import Random
+
+import numpy as np
+import pytest
+
+from placement.forecast import Forecaster, ForecastParams
+from placement.forecast.correlation import find_guides
+from placement.forecast.mixture import weighted_median
+from placement.forecast.season import seasons
+from placement.model.errors import ModelError
+
+
+def run(columns: list[list[float]], params: ForecastParams) -> Forecaster:
+    forecaster = Forecaster(len(columns), params)
+    for values in zip(*columns, strict=True):
+        forecaster.step(np.array(values))
+    return forecaster
+
+
+def daily(steps: int, *, period: int = 24) -> list[float]:
+    return [100.0 + 80.0 * math.sin(2 * math.pi * step / period) for step in range(steps)]
+
+
+def test_a_season_is_found_and_told_ahead() -> None:
+    """A rhythm repeats: ten steps ahead the last value is far off, yesterday is not."""
+    series = daily(400)
+    ahead = run([series[:-10]], ForecastParams(memory=512)).forecast()
+    assert series[-1] == pytest.approx(ahead.values[0, 1], abs=5)
+    assert abs(series[-1] - series[-11]) > 20, "the last value must not do"
+
+
+def test_noise_around_a_level_is_told_by_its_middle() -> None:
+    rng = Random(7)
+    series = [rng.uniform(50, 150) for _ in range(600)]
+    ahead = run([series], ForecastParams(memory=1_024)).forecast()
+    assert 100 == pytest.approx(ahead.values[0, 0], abs=15)
+
+
+def test_the_error_of_a_forecast_is_what_it_turns_out_to_be() -> None:
+    """Uniform noise of 50 to 150 is missed by 25 on average, whoever forecasts it."""
+    rng = Random(8)
+    series = [rng.uniform(50, 150) for _ in range(800)]
+    ahead = run([series], ForecastParams(memory=1_024)).forecast()
+    assert 25 == pytest.approx(ahead.errors[0, 0], rel=0.15)
+
+
+def test_a_burst_does_not_carry_the_forecast_away() -> None:
+    series = [10.0] * 300 + [10_000.0] + [10.0] * 3
+    ahead = run([series], ForecastParams(memory=512)).forecast()
+    assert 10 == pytest.approx(ahead.values[0, 0], rel=0.3)
+
+
+def test_an_upstream_operator_that_is_ahead_is_listened_to() -> None:
+    """Downstream repeats upstream four steps later: noise that nobody could forecast without looking there."""
+    rng = Random(9)
+    upstream = [rng.uniform(0, 100) for _ in range(500)]
+    downstream = [0.0] * 4 + upstream[:-4]
+    pairs = np.array([[1, 0]])
+    linked = Forecaster(2, ForecastParams(horizons=(1, 2), memory=512))
+    for step, values in enumerate(zip(upstream, downstream, strict=True)):
+        linked.step(np.array(values))
+        if step == 200:
+            linked.link(pairs)
+    assert (0, 4) == (linked.guides.upstream[1], linked.guides.lag[1])
+    ahead = linked.forecast().values
+    assert upstream[-4] == pytest.approx(ahead[1, 0], abs=8)
+    assert upstream[-3] == pytest.approx(ahead[1, 1], abs=8)
+
+
+def test_two_series_that_only_grow_are_no_guides() -> None:
+    """A common trend is chance; only changes count."""
+    rng = Random(10)
+    past = np.array([[step + rng.gauss(0, 5), step + rng.gauss(0, 5)] for step in range(200)])
+    assert -1 == find_guides(past, np.array([[0, 1]])).upstream[0]
+
+
+def test_noise_has_no_season() -> None:
+    rng = Random(11)
+    past = np.array([[rng.uniform(0, 1), value] for value in daily(300)])
+    assert [0, 24] == seasons(past, shortest=6, correlation=0.3).tolist()
+
+
+def test_unknown_values_change_no_score_and_no_level() -> None:
+    rng = Random(12)
+    series = [rng.uniform(50, 150) for _ in range(300)]
+    gaps = [*series[:-20], *[math.nan] * 20]
+    ahead = run([gaps], ForecastParams(memory=512)).forecast()
+    before = run([series[:-20]], ForecastParams(memory=512)).forecast()
+    assert before.errors[0, 0] == pytest.approx(ahead.errors[0, 0])
+    assert 100 == pytest.approx(ahead.values[0, 0], abs=50)
+
+
+def test_a_series_that_ended_leaves_nothing_to_the_next_in_its_place() -> None:
+    forecaster = run([[1_000.0] * 200, [5.0] * 200], ForecastParams(memory=256))
+    forecaster.forget(np.array([0]))
+    forecaster.step(np.array([3.0, 5.0]))
+    assert 3 == pytest.approx(forecaster.forecast().values[0, 0])
+    assert 0 == forecaster.forecast().trust[0, 0]
+
+
+def test_new_series_find_room_and_leave_the_others_alone() -> None:
+    alone = run([daily(200)], ForecastParams(memory=256))
+    joined = run([daily(200)], ForecastParams(memory=256))
+    joined.grow(3)
+    for value in daily(250)[200:]:
+        alone.step(np.array([value]))
+        joined.step(np.array([value, 7.0, math.nan]))
+    assert alone.forecast().values[0] == pytest.approx(joined.forecast().values[0])
+    assert 7 == pytest.approx(joined.forecast().values[1, 1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"horizons": ()}, "horizons are"),
+        ({"horizons": (10, 1)}, "ascending"),
+        ({"memory": 10}, "at least 64"),
+        ({"horizons": (1, 50), "memory": 100}, "a quarter of the memory"),
+        ({"forget": 1.0}, "between 0 and 1"),
+        ({"sharpness": 0.0}, "above 0"),
+    ],
+)
+def test_bad_settings_say_what_to_give(wrong: dict, says: str) -> None:
+    with pytest.raises(ModelError, match=says):
+        ForecastParams(**wrong)
+
+
+def test_the_weighted_median_of_equal_voices_is_the_middle_one() -> None:
+    values = np.array([[1.0], [50.0], [3.0]])
+    assert 3 == pytest.approx(weighted_median(values, np.ones((3, 1)))[0])
+
+
+def test_a_voice_without_weight_is_not_heard() -> None:
+    values = np.array([[1.0], [50.0]])
+    assert 1 == pytest.approx(weighted_median(values, np.array([[1.0], [0.0]]))[0])
