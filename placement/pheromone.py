@@ -59,6 +59,30 @@ class PheromoneParams:
             raise ValueError("half_life_ms and expires_after_ms must be above 0; give math.inf for never")
 
 
+@dataclass(frozen=True, slots=True)
+class VectorState:
+    """All that a vector knows, for a body that keeps or shows it. `prior`: what it evaporates to."""
+
+    neighbours: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    prior: tuple[float, ...]
+    refreshed_ms: float
+    mean_ms: float = 0.0
+    variance_ms2: float = 0.0
+    trips: int = 0
+    best_before_ms: float = math.inf
+    best_now_ms: float = math.inf
+    window_trips: int = 0
+
+    def __post_init__(self) -> None:
+        if not len(self.neighbours) == len(self.probabilities) == len(self.prior):
+            raise ValueError("a vector needs one probability and one prior for each neighbour")
+        if list(self.neighbours) != sorted(set(self.neighbours)):
+            raise ValueError("the neighbours of a vector are sorted, each named once")
+        if self.neighbours and not math.isclose(sum(self.probabilities), 1.0, abs_tol=1e-6):
+            raise ValueError(f"the probabilities of a vector sum to {sum(self.probabilities)}, not to 1")
+
+
 class TripStatistics:
     """Running mean, variance and windowed best of the trip time from a cell to one destination."""
 
@@ -116,6 +140,33 @@ class PheromoneVector:
         self.probabilities: list[float] = list(self._prior)
         self.statistics = TripStatistics(params)
         self.refreshed_ms = now_ms
+
+    def state(self) -> VectorState:
+        """A copy of all that it knows."""
+        trips = self.statistics
+        return VectorState(
+            neighbours=tuple(self.neighbours),
+            probabilities=tuple(self.probabilities),
+            prior=tuple(self._prior),
+            refreshed_ms=self.refreshed_ms,
+            mean_ms=trips.mean_ms,
+            variance_ms2=trips.variance_ms2,
+            trips=trips.trips,
+            best_before_ms=trips._best_before_ms,
+            best_now_ms=trips._best_now_ms,
+            window_trips=trips._window_trips,
+        )
+
+    def restore(self, state: VectorState) -> None:
+        """Know what another vector knew."""
+        self.neighbours = list(state.neighbours)
+        self.probabilities = list(state.probabilities)
+        self._prior = list(state.prior)
+        self.refreshed_ms = state.refreshed_ms
+        trips = self.statistics
+        trips.mean_ms, trips.variance_ms2, trips.trips = state.mean_ms, state.variance_ms2, state.trips
+        trips._best_before_ms, trips._best_now_ms = state.best_before_ms, state.best_now_ms
+        trips._window_trips = state.window_trips
 
     def probability(self, neighbour: str) -> float:
         """Probability of choosing this neighbour; 0 for a stranger."""
@@ -260,8 +311,17 @@ class PheromoneTable:
         """The vector for a destination; a fresh, equiprobable one if there is none or it expired."""
         found = self._vectors.get(destination)
         if found is None or found.expired(now_ms=now_ms):
-            found = self._vectors[destination] = PheromoneVector(self.neighbours, self._params, now_ms=now_ms)
+            found = self._vectors[destination] = self._fresh(destination, now_ms=now_ms)
         return found
+
+    def restore(self, destination: str, state: VectorState, *, now_ms: float) -> None:
+        """Take back what was kept of a vector, with the neighbours that this cell has now."""
+        vector = self._vectors[destination] = self._fresh(destination, now_ms=now_ms)
+        vector.restore(state)
+        for stranger in sorted(set(state.neighbours) - self.neighbours):
+            vector.lose(stranger)
+        for neighbour in sorted(self.neighbours):
+            vector.meet(neighbour)
 
     def known(self, destination: str, *, now_ms: float) -> PheromoneVector | None:
         """The vector for a destination if a live one exists."""
@@ -290,3 +350,7 @@ class PheromoneTable:
         self.neighbours.discard(neighbour)
         for destination in sorted(self._vectors):
             self._vectors[destination].lose(neighbour)
+
+    def _fresh(self, destination: str, *, now_ms: float) -> PheromoneVector:
+        """A vector that knows nothing yet of the way to this destination."""
+        return PheromoneVector(self.neighbours, self._params, now_ms=now_ms)

@@ -24,6 +24,7 @@ COMMANDS = {
     "flows": "services.cli.flows",
     "hosts": "services.cli.hosts",
     "top": "services.cli.top",
+    "pheromone": "services.cli.pheromone",
     "dead-letters": "services.cli.dead_letters",
     "host": "services.cli.host",
     "simulate": "services.cli.simulate",
