@@ -12,15 +12,15 @@ from typing import Any
 from placement.ants import enforcement, measuring, routing, scouting
 from placement.ants.desk import Desk
 from placement.ants.effects import Home, Lost, Send
-from placement.ants.enforcement import Activation, Cancellation, EnforcementAnt, Release
+from placement.ants.enforcement import Activation, Cancellation, EnforcementAnt, Pass, Release
 from placement.ants.letters import Letter, home_or_letter
 from placement.ants.measuring import MeasuringAnt
+from placement.ants.order import Serving
 from placement.ants.params import AntParams
 from placement.ants.programme import Distances
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.ants.surroundings import Digest, HostView, Surroundings
-from placement.ants.tapping import Serving
 from placement.cell_ledger import Ledger, State
 from placement.chance import Chance
 from placement.leader_events import Crowded, HostLost
@@ -121,14 +121,22 @@ class Cell:
         """Hosts around this one."""
         return self.surroundings.near()
 
-    def serving(self) -> list[Serving]:
-        """The tasks that run here and that other flows may tap."""
-        return self.ledger.serving()
+    def serving(self) -> list[tuple[Serving, float]]:
+        """The tasks that run here and around here and that other flows may tap, with their distance."""
+        return [*((task, 0.0) for task in self._serves()), *self.surroundings.serving()]
 
     def age_ms(self, flow: str, task: str) -> float | None:
         """How old messages are when they leave a task that runs here; None if it does not, or nobody measures it."""
-        runs = any(each.flow == flow and each.task == task for each in self.ledger.serving())
+        runs = any((each.offer.flow, each.offer.task) == (flow, task) for each in self.ledger.serving())
         return self._age(flow, task) if runs else None
+
+    def _serves(self) -> list[Serving]:
+        found = []
+        for task in self.ledger.serving():
+            age_ms = self._age(task.offer.flow, task.offer.task)
+            if age_ms is not None:
+                found.append(replace(task, offer=replace(task.offer, age_ms=age_ms)))
+        return found
 
     def stamp(self) -> tuple[HostView, int]:
         """Changes whenever the prices that scouts find here may have changed."""
@@ -164,7 +172,7 @@ class Cell:
 
     def tell(self, *, always: bool = False) -> list[Send]:
         """Tell the surroundings of this host if it changed."""
-        return self.surroundings.tell(self.view(), self.links_ms, always=always)
+        return self.surroundings.tell(self.view(), self.links_ms, self._serves(), always=always)
 
     def measure(self, background: Load, *, now_ms: float) -> list[Send]:
         """The load of what no flow of ours causes has been measured anew."""
@@ -263,7 +271,11 @@ class Cell:
         return effects
 
     def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Chance) -> list[Effect]:
-        return [*enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms), *self.tell()]
+        effects = enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms)
+        # Scouts priced this host by what it last told; if that is not true enough, the next ones must know better.
+        came_for_room = ant.phase is Pass.RESERVE and ant.stops[ant.at].mask != 0
+        refused = came_for_room and not self.ledger.holds(ant.flow.name, ant.epoch)
+        return [*effects, *self.tell(always=refused)]
 
     def _book(self, message: Activation | Cancellation | Release, now_ms: float, _: Chance) -> list[Effect]:
         self.ledger.expire(now_ms=now_ms)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from placement.ants.tapping import Serving
+from placement.ants.order import Serving
 from placement.queueing import IDLE, UTILISATION_CAP, Load
 
 
@@ -35,7 +35,7 @@ class Booking:
     home: str = ""
     """Where the flow's leader lives; it hears when this host becomes crowded."""
     serves: tuple[Serving, ...] = ()
-    """The tasks among these that other flows may tap."""
+    """The tasks among these that other flows may tap; how old their messages are is measured once they run."""
 
 
 class Ledger:
@@ -62,6 +62,10 @@ class Ledger:
     def bookings(self) -> list[Booking]:
         """All bookings in order."""
         return [booking for _, booking in sorted(self._bookings.items())]
+
+    def holds(self, flow: str, epoch: int) -> bool:
+        """Whether anything is promised to that epoch of a flow."""
+        return (flow, epoch) in self._bookings
 
     def serving(self) -> list[Serving]:
         """The tasks that run here now and may be tapped, in order of flow."""

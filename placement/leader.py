@@ -1,9 +1,9 @@
 """Leader: places one flow and keeps watching it (Ants 3.8, 3.9).
 
-A state machine at the host of the flow's first source. For each chain of the flow it waits for enough routing ants,
-then for enough scout reports; with all chains found it sends the enforcement ant, and activates the plan once that
-ant is back. After that it keeps sending a few ants and moves the flow when a report is better by the factor beta. A
-leader never holds one host while it waits for another, and everything it waits for has a time-out.
+A state machine at the host of the flow's first source. It searches for a complete placement, sends the enforcement
+ant, and activates the plan once that ant is back and every flow that is to serve has agreed. After that it keeps
+sending a few ants and moves the flow when a report is better by the factor beta. A leader never holds one host while
+it waits for another, and everything it waits for has a time-out.
 """
 
 import math
@@ -40,13 +40,13 @@ from placement.leader_events import (
     Withdrawn,
 )
 from placement.leader_params import LeaderParams
-from placement.leader_params import Release as AntRelease
 from placement.leader_phases import WAITS_FOR, Phase
 from placement.leader_purse import Purse
-from placement.leader_release import least_cost_ms, measuring_ant, routing_ants, scouts
+from placement.leader_release import measuring_ant
+from placement.leader_search import Means, Search, Stage
 from placement.leader_taps import Enforcing, Grants, answer, ended
 from placement.model import Flow, Placement, Plan
-from placement.subqueries import next_subquery, subqueries
+from placement.subqueries import subqueries
 
 LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Lingers | Withdrawn
 
@@ -78,11 +78,12 @@ class Leader:
         self.plan: Plan | None = None
         self.epoch = last_epoch
         self.purse = Purse(params)
-        self._fastest = fastest_capacity
+        self._means = Means(self.host, params, ants, fastest_capacity, self.purse)
         self._seniority = seniority
         self._damping = Damping(params)
-        self._attempt: Attempt | None = None
-        self._attempts = 0
+        self._search: Search | None = None
+        self._failures = 0
+        """Attempts that failed in a row."""
         self._gave_up = 0
         """How often in a row."""
         self._round = 0
@@ -105,9 +106,9 @@ class Leader:
             Crowded: self._on_crowded,
             Healed: self._on_healed,
             TimerFired: self._on_timer,
-            RoutingAntReturned: self._on_routing_ant,
-            ScoutReport: self._on_report,
-            ScoutFailed: self._on_scout_failed,
+            RoutingAntReturned: self._on_ant_home,
+            ScoutReport: self._on_ant_home,
+            ScoutFailed: lambda news, rng: [],
             Measured: self._on_measured,
             Enforced: self._on_enforced,
             TapAnswered: self._on_tap_answered,
@@ -150,7 +151,7 @@ class Leader:
     def _on_place(self, _: Place, rng: Chance) -> list[LeaderEffect]:
         if self._enforcing is not None:
             return []
-        self._attempts = 0
+        self._failures = 0
         if self.phase is Phase.LINGERING:
             return self._rest([])  # its user wants it again, and it never stopped
         reason = self._why_look()
@@ -161,7 +162,7 @@ class Leader:
         if not self.grants.tappers:
             return self._end()
         abandoned = self._abandon_enforcement()
-        self.phase, self._attempt = Phase.LINGERING, None
+        self.phase, self._search = Phase.LINGERING, None
         told = self.grants.tell_ending(self.flow.name)
         return [*abandoned, *told, Lingers(self.flow.name, self.grants.tappers)]
 
@@ -169,7 +170,7 @@ class Leader:
         hosts, taps = set(self.running.values()), [*self.taps.values(), *self.enforced_taps.values()]
         if self._enforcing is not None:
             hosts |= {stop.host for stop in self._enforcing.ant.stops if stop.mask}
-        self.phase, self.plan, self._attempt, self._enforcing = Phase.WITHDRAWN, None, None, None
+        self.phase, self.plan, self._search, self._enforcing = Phase.WITHDRAWN, None, None, None
         news = Release(self.flow.name, self.epoch)
         ends: list[LeaderEffect] = [Send(host, news) for host in sorted(hosts)]
         return [*ends, *ended(taps, news), Withdrawn(self.flow.name)]
@@ -182,7 +183,7 @@ class Leader:
             return [] if serving else self._end()
         if event.host in self.running.values():
             self._dead.add(event.host)
-            self._attempts = 0
+            self._failures = 0
             return [*self._abandon_enforcement(), *self._begin(Reason.LOST, rng)]
         # The leader of a flow that it taps died, and that flow with it.
         gone = {offer.flow for offer in self._all_taps() if offer.home == event.host}
@@ -204,10 +205,11 @@ class Leader:
         return []
 
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
-        """A leader that gave up need not sleep on."""
-        if self._why_look() is Reason.WATCH:
+        """A leader that gave up need not sleep on, nor wait for ants that found no way."""
+        searching = self._search is not None and self._search.stage is Stage.SCOUTING
+        if searching or self._why_look() is Reason.WATCH:
             return []
-        self._attempts = self._gave_up = 0
+        self._failures = self._gave_up = 0
         return self._begin(self._why_look(), rng)
 
     def _on_crowded(self, event: Crowded, rng: Chance) -> list[LeaderEffect]:
@@ -215,40 +217,27 @@ class Leader:
         watching = self.params.watch and event.host in self.running.values()
         if not watching or self._round_free_at_ms() > self._now_ms:
             return []
-        self._attempts = 0
+        self._failures = 0
         return self._begin(self._why_look(), rng)
 
     def _on_timer(self, event: TimerFired, rng: Chance) -> list[LeaderEffect]:
         if event.name == "rest" and self.phase is Phase.RESTING:
-            self._attempts = 0
+            self._failures = 0
             return self._begin(self._why_look(), rng)
-        if event.name != "patience" or self._attempt is None:
+        if event.name != "patience":
             return []
         if self.phase is Phase.ENFORCING:
             return [*self._abandon_enforcement(), *self._try_again("the enforcement ant did not come back", rng)]
-        if self.phase is Phase.ROUTING:
-            return self._scout(rng) if self._attempt.returned else self._release_again("no routing ant", rng)
-        return self._choose(rng) if self._attempt.reports else self._release_again("no scout", rng)
+        return self._on_ant_home(event, rng) if self.phase is Phase.SEARCHING else []
 
-    def _on_routing_ant(self, news: RoutingAntReturned, rng: Chance) -> list[LeaderEffect]:
-        attempt = self._attempt
-        if attempt is None or news.round != attempt.round:
-            return []
-        attempt.returned += 1
-        attempt.trip_ms = max(attempt.trip_ms, news.trip_ms)
-        attempt.distance_ms = min(attempt.distance_ms, news.distance_ms)
-        return self._scout(rng) if attempt.returned >= self._release.enough_routing_ants else []
-
-    def _on_report(self, report: ScoutReport, rng: Chance) -> list[LeaderEffect]:
-        attempt = self._attempt
-        if attempt is None or report.round != attempt.round or report.chain != attempt.chain:
-            return []
-        attempt.reports.append(report)
-        enough = len(attempt.reports) >= self._release.enough_reports
-        return self._choose(rng) if enough or self._is_outstanding(report) else []
-
-    def _on_scout_failed(self, news: ScoutFailed, _: Chance) -> list[LeaderEffect]:
-        return []
+    def _on_ant_home(self, news: RoutingAntReturned | ScoutReport | TimerFired, rng: Chance) -> list[LeaderEffect]:
+        """The search goes on; where it ends, the leader decides."""
+        search = self._search
+        assert search is not None
+        effects = search.step(news, now_ms=self._now_ms, rng=rng)
+        if search.stage is Stage.FOUND:
+            return self._decide(rng)
+        return self._try_again(search.why, rng) if search.stage is Stage.FAILED else [*effects]
 
     def _on_measured(self, news: Measured, _: Chance) -> list[LeaderEffect]:
         self._measured = news
@@ -297,7 +286,7 @@ class Leader:
         """A flow that this one taps is ending: find another way, and stay until there is one."""
         self._avoided.add(news.flow)
         if any(offer.flow == news.flow for offer in self.taps.values()):
-            self._attempts = 0
+            self._failures = 0
             return [*self._abandon_enforcement(), *self._begin(self._why_look(), rng)]
         if any(offer.flow == news.flow for offer in self.enforced_taps.values()):
             return [*self._abandon_enforcement(), *self._try_again(f"{news.flow} is ending", rng)]
@@ -316,9 +305,8 @@ class Leader:
     # What a leader does.
 
     @property
-    def _release(self) -> AntRelease:
-        watching = self._attempt is not None and self._attempt.reason is Reason.WATCH
-        return self.params.watching if watching else self.params.placing
+    def _attempt(self) -> Attempt | None:
+        return self._search.attempt if self._search is not None else None
 
     def _why_look(self) -> Reason:
         if self.plan is None:
@@ -335,78 +323,35 @@ class Leader:
     def _begin(self, reason: Reason, rng: Chance) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
-        first = next_subquery(self.flow.graph, ())
-        assert first is not None, f"{self.flow.name} has no task to place"
-        self._attempt = Attempt(reason, self._round, first)
+        alive = {task: host for task, host in self.running.items() if host not in self._dead}
+        kept = tuple(sorted(self.flow.graph.task_index[task] for task in self.grants.tasks))
+        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority)
+        self.phase = Phase.SEARCHING
+        self._search = Search(
+            self.flow, reason, self._round, bounds, self._means, tries=self._failures, paid=self.plan is not None
+        )
         self._measured = None
-        route = self._route(rng)
+        route: list[LeaderEffect] = [*self._search.begin(now_ms=self._now_ms)]
         if reason not in (Reason.WATCH, Reason.USER):
             return route
         social = self.ants.scouting.social
         measure = measuring_ant(self.flow, self.running, self.taps, number=self._round, home=self.host, social=social)
         return [measure, *route]
 
-    def _route(self, _: Chance) -> list[LeaderEffect]:
-        """Release routing ants for the present chain."""
-        attempt = self._attempt
-        assert attempt is not None
-        self.phase = Phase.ROUTING
-        attempt.returned, attempt.reports = 0, []
-        attempt.distance_ms = math.inf
-        attempt.releases += 1
-        count = self._release.routing_ants
-        ants = routing_ants(self.flow, attempt, home=self.host, count=count)
-        if self.plan is not None:
-            self.purse.pay(routing_ants=count, now_ms=self._now_ms)
-        # Nothing is known of this network's delays yet: wait longer each time.
-        doublings = min(attempt.releases - 1 + self._attempts, 6)
-        return [*ants, self._patience(self.params.patience_ms * 2**doublings)]
-
-    def _scout(self, rng: Chance) -> list[LeaderEffect]:
-        """Enough routing ants are back: release scouts for the present chain."""
-        attempt = self._attempt
-        assert attempt is not None
-        self.phase = Phase.SCOUTING
-        alive = {task: host for task, host in self.running.items() if host not in self._dead}
-        kept = tuple(sorted(self.flow.graph.task_index[task] for task in self.grants.tasks))
-        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority)
-        order = attempt.order(self.flow, bounds)
-        count = self._release.scouts * 2 ** min(attempt.releases - 1, 2)
-        ants = scouts(order, self.ants, home=self.host, count=count, rng=rng)
-        if self.plan is not None:
-            self.purse.pay(scouts=count, now_ms=self._now_ms)
-        trip_ms = attempt.trip_ms if self.ants.scouting.queues else 2 * attempt.distance_ms
-        return [*ants, self._patience(self._trips_ms(trip_ms) * 2 ** min(self._attempts, 6))]
-
-    def _release_again(self, what: str, rng: Chance) -> list[LeaderEffect]:
-        """Nobody came back in time: send more, or let the attempt fail."""
-        attempt = self._attempt
-        assert attempt is not None
-        if attempt.releases < self.params.max_releases:
-            return self._route(rng)
-        return self._try_again(f"{what} came back from chain {attempt.chain} after {attempt.releases} releases", rng)
-
     def _try_again(self, why: str, rng: Chance) -> list[LeaderEffect]:
         """The attempt failed: begin anew with fresh ants, or rest for a while."""
         attempt = self._attempt
         assert attempt is not None
-        self._attempts += 1
+        self._failures += 1
         if attempt.reason is Reason.WATCH:
             return self._rest([Stayed(self.flow.name, math.nan, attempt.cost_ms, why)])
-        if self._attempts < self.params.max_attempts:
+        if self._failures < self.params.max_attempts:
             return self._begin(attempt.reason, rng)
         pause_ms = min(self.params.retry_after_ms * 2**self._gave_up, self.params.retry_at_most_ms)
         self._gave_up += 1
         # What can't be placed can't serve either.
         told = self.grants.tell_ending(self.flow.name) if attempt.reason is Reason.LOST else []
         return self._rest([*told, GaveUp(self.flow.name, why)], after_ms=pause_ms)
-
-    def _choose(self, rng: Chance) -> list[LeaderEffect]:
-        """Take the best report of the present chain; go on to the next chain, or to the decision."""
-        attempt = self._attempt
-        assert attempt is not None
-        best = min(attempt.reports, key=lambda report: (report.score_ms, report.hosts))
-        return self._route(rng) if attempt.settle(best, self.flow) else self._decide(rng)
 
     def _decide(self, rng: Chance) -> list[LeaderEffect]:
         """All chains are found: carry the placement out, or stay where the flow is."""
@@ -445,7 +390,7 @@ class Leader:
         trip_ms = 2 * attempt.longest_trip_ms * len(stops)
         ant = EnforcementAnt(self.flow, self.epoch, self.host, stops, trip_ms, social, seniority=self._seniority)
         enforcing = self._enforcing = Enforcing(plan, ant, dict(attempt.taps), self._now_ms)
-        return [Send(stops[0].host, ant), *enforcing.ask(), self._patience(self._trips_ms(trip_ms))]
+        return [Send(stops[0].host, ant), *enforcing.ask(), self._patience(self.params.patience_for_ms(trip_ms))]
 
     def _abandon_enforcement(self) -> list[LeaderEffect]:
         """Give an enforcement up: its epoch is dead, wherever its ant may still be."""
@@ -477,7 +422,7 @@ class Leader:
 
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
         """Wait for the next round: as soon as the interval and the budget allow."""
-        self.phase, self._attempt = Phase.RESTING, None
+        self.phase, self._search = Phase.RESTING, None
         if after_ms is not None:
             return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
         if self.plan is None or not self.params.watch:
@@ -485,20 +430,8 @@ class Leader:
         at_ms = max(self._now_ms + self.params.watch_every_ms, self._round_free_at_ms())
         return effects if math.isinf(at_ms) else [*effects, SetTimer(self.flow.name, "rest", at_ms)]
 
-    def _is_outstanding(self, report: ScoutReport) -> bool:
-        """Within a hair of what no placement can beat."""
-        attempt = self._attempt
-        assert attempt is not None
-        least_ms = least_cost_ms(
-            self.flow, attempt.subquery, distance_ms=attempt.distance_ms, fastest_capacity=self._fastest
-        )
-        return report.score_ms <= self.params.outstanding * least_ms
-
     def _round_free_at_ms(self) -> float:
         return self.purse.round_free_at_ms(len(subqueries(self.flow.graph)), now_ms=self._now_ms)
-
-    def _trips_ms(self, trip_ms: float) -> float:
-        return self.params.patience_trips * trip_ms + self.params.patience_ms / 10
 
     def _patience(self, wait_ms: float) -> SetTimer:
         return SetTimer(self.flow.name, "patience", self._now_ms + wait_ms)

@@ -62,6 +62,10 @@ class LeaderParams:
         if self.budget_share is not None and not 0 < self.budget_share < 1:
             raise ValueError(f"budget_share is {self.budget_share}; give a share in (0, 1), or None for no limit")
 
+    def patience_for_ms(self, trip_ms: float) -> float:
+        """How long to wait for ants whose trip time is known."""
+        return self.patience_trips * trip_ms + self.patience_ms / 10
+
 
 IMPROVED_LEADER = LeaderParams()
 

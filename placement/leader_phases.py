@@ -26,8 +26,7 @@ class Phase(Enum):
     """What a leader is waiting for."""
 
     RESTING = "resting"
-    ROUTING = "routing"
-    SCOUTING = "scouting"
+    SEARCHING = "searching"
     ENFORCING = "enforcing"
     LINGERING = "lingering"
     """Withdrawn, but others still tap the flow."""
@@ -38,17 +37,17 @@ _ALWAYS = frozenset(Phase) - {Phase.WITHDRAWN}
 _WANTED = _ALWAYS - {Phase.LINGERING}
 
 WAITS_FOR: dict[type, frozenset[Phase]] = {
-    RoutingAntReturned: frozenset({Phase.ROUTING}),
-    ScoutReport: frozenset({Phase.SCOUTING}),
-    ScoutFailed: frozenset({Phase.SCOUTING}),
+    RoutingAntReturned: frozenset({Phase.SEARCHING}),
+    ScoutReport: frozenset({Phase.SEARCHING}),
+    ScoutFailed: frozenset({Phase.SEARCHING}),
     Enforced: frozenset({Phase.ENFORCING}),
     TapAnswered: frozenset({Phase.ENFORCING}),
-    Measured: frozenset({Phase.ROUTING, Phase.SCOUTING}),
+    Measured: frozenset({Phase.SEARCHING}),
     Place: _ALWAYS,
     Withdraw: _WANTED,
     HostLost: _ALWAYS,
     Crowded: frozenset({Phase.RESTING}),
-    Healed: frozenset({Phase.RESTING, Phase.ROUTING}),
+    Healed: frozenset({Phase.RESTING, Phase.SEARCHING}),
     FlowChanged: _ALWAYS,
     ServingEnds: _WANTED,
     ServedFrom: _ALWAYS,

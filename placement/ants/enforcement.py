@@ -6,15 +6,15 @@ ran out, it turns back and cancels what it reserved. Nothing runs before the lea
 the plan.
 """
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.letters import home_or_letter
-from placement.ants.order import Offer
+from placement.ants.order import Offer, Serving
 from placement.ants.surroundings import HostView
-from placement.ants.tapping import Serving
 from placement.cell_ledger import Booking, Ledger, State
 from placement.evaluator_pricing import price_on_host
 from placement.model import Flow
@@ -192,10 +192,10 @@ def _book(
     load = load_of((stream for _, stream in graph.streams(stop.mask)), view.capacity)
     lasts_ms = params.reservation_trips * ant.trip_ms + params.reservation_spare_ms
     until_ms = now_ms + lasts_ms
+    served = [ant.flow.tasks[task] for task in graph.tasks_in(stop.mask) if ant.flow.tasks[task].identity]
     serves = tuple(
-        Serving(ant.flow.name, ant.flow.tasks[task].name, ant.flow.tasks[task].identity, ant.seniority, ant.home)
-        for task in graph.tasks_in(stop.mask)
-        if ant.flow.tasks[task].identity
+        Serving(task.identity, ant.seniority, Offer(ant.flow.name, task.name, cell.host, ant.home, math.inf))
+        for task in served
     )
     booking = Booking(ant.flow.name, ant.epoch, stop.mask, load, State.RESERVED, until_ms, ant.home, serves)
     refusal = cell.ledger.reserve(booking)

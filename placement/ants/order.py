@@ -28,6 +28,15 @@ class Offer:
     """How old messages are, on average, when they leave that task."""
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A task that runs somewhere for some flow, as others may find it."""
+
+    identity: str
+    seniority: int
+    offer: Offer
+
+
 @dataclass(frozen=True)
 class Order:
     """One subquery to place from `start` to `end`, for one round of scouts."""

@@ -12,13 +12,13 @@ from placement.ants.desk import Desk
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.greedy import place_greedily, shift
 from placement.ants.letters import home_or_letter
-from placement.ants.order import Offer, Order, ScoutReport, Spot
+from placement.ants.order import Offer, Order, ScoutReport, Serving, Spot
 from placement.ants.pricing import Pricer
 from placement.ants.programme import Candidate, Distances, Way, Ways, anchored, cut_back, extend, finish, no_tasks_yet
 from placement.ants.routing import RoutingCell, walk_on
 from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
 from placement.ants.surroundings import HostView
-from placement.ants.tapping import Serving, offers, tapped, with_taps
+from placement.ants.tapping import offers, tapped, with_taps
 from placement.ants.trail import Trail
 from placement.chance import Chance
 from placement.queueing import UTILISATION_CAP
@@ -108,12 +108,8 @@ class ScoutingCell(RoutingCell, Protocol):
     desk: Desk
     distances: Distances
 
-    def serving(self) -> list[Serving]:
-        """The tasks that run here and may be tapped."""
-        ...
-
-    def age_ms(self, flow: str, task: str) -> float | None:
-        """How old messages are when they leave a task that runs here."""
+    def serving(self) -> list[tuple[Serving, float]]:
+        """The tasks that run here and around here and may be tapped, with their distance."""
         ...
 
     def stamp(self) -> tuple[HostView, int]:
@@ -186,12 +182,11 @@ def _outward(
 
 def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
     """The scout's ways after it has looked at this cell."""
-    found = offers(ant.order, cell.host, cell.serving(), cell.age_ms) if params.reuse and ant.order.tappable else []
-    if found and params.rule is Rule.PROGRAMME:
-        here = Spot(cell.host, ant.trail.distance_ms[-1], 0.0)
-        ant = replace(ant, ways=with_taps(ant.ways, ant.order, found, here))
+    found = offers(ant.order, cell.serving()) if params.reuse and ant.order.tappable else []
     if params.rule is Rule.GREEDY:
         return _greedy(ant, cell, params, found)
+    if found:
+        ant = replace(ant, ways=with_taps(ant.ways, ant.order, found, position_ms=ant.trail.distance_ms[-1]))
     folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
     question = (ant.trail.distance_ms[-1], ant.ways)
     got = cell.desk.recall(folder, question)
@@ -201,11 +196,14 @@ def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -
     return got
 
 
-def _greedy(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, found: list[tuple[int, Offer]]) -> Ways:
+def _greedy(
+    ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, found: list[tuple[int, Offer, float]]
+) -> Ways:
     (way,) = next(row for row in reversed(ant.ways) if row)
     here = _candidate(ant, cell, params, cell.view(), 0.0)
-    # Ants 3.10: where the task to be placed runs already, it is reused, whatever it costs.
-    further = [(position, offer) for position, offer in found if position >= len(way.spots)]
+    # Ants 3.10: where the task to be placed runs already on this host, it is reused, whatever it costs.
+    further = [(position, offer) for position, offer, _ in found if offer.host == cell.host]
+    further = [(position, offer) for position, offer in further if position >= len(way.spots)]
     if further:
         position, offer = max(further, key=lambda each: (each[0], -each[1].age_ms))
         way = tapped(ant.order, position, offer, here.spot)

@@ -51,7 +51,7 @@ def size_bytes(message: Any) -> int:
         case Scent() | Announce():
             size = _FIXED
         case Digest():
-            size = _FIXED + 28 + 6 * len(message.view.links)
+            size = _FIXED + 28 + 6 * len(message.view.links) + (_PER_IDENTITY + _PER_TAP) * len(message.serves)
         case ScoutingAnt():
             size = scout_bytes(message)
         case EnforcementAnt():

@@ -4,9 +4,11 @@ A host whose load changed noticeably tells its neighbours, and they tell theirs.
 anything, so knowledge costs messages only where something happens.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from placement.ants.effects import Send
+from placement.ants.order import Serving
 from placement.queueing import IDLE, Load
 
 
@@ -46,6 +48,8 @@ class Digest:
     sender: str
     distance_ms: float
     hops_left: int
+    serves: tuple[Serving, ...] = ()
+    """What runs there and may be tapped."""
 
 
 @dataclass(slots=True)
@@ -54,6 +58,7 @@ class _Known:
     serial: int
     distance_ms: float
     via: str
+    serves: tuple[Serving, ...]
 
 
 class Surroundings:
@@ -64,22 +69,31 @@ class Surroundings:
         self._params = params
         self._known: dict[str, _Known] = {}
         self._serial = 0
-        self._told: HostView | None = None
+        self._told: tuple[HostView, frozenset[tuple[str, str]]] | None = None
         self.version = 0
         """Counts up with every change of what is known."""
         self._near: tuple[int, list[tuple[HostView, float]]] = (-1, [])
+        self._serving: tuple[int, list[tuple[Serving, float]]] = (-1, [])
 
-    def tell(self, view: HostView, links_ms: dict[str, float], *, always: bool = False) -> list[Send]:
+    def tell(
+        self, view: HostView, links_ms: dict[str, float], serves: Sequence[Serving] = (), *, always: bool = False
+    ) -> list[Send]:
         """Tell the neighbours of this host if it changed noticeably, or always."""
-        before = self._told
-        if not always and before is not None and (before.capacity, before.links) == (view.capacity, view.links):
-            shift = abs(before.load.rho - view.load.rho)
-            if shift < self._params.change and (shift == 0 or view.load != IDLE):
-                return []
-        self._told = view
+        tasks = frozenset((task.offer.flow, task.offer.task) for task in serves)
+        if not always and self._told is not None and self._is_old_news(*self._told, view, tasks):
+            return []
+        self._told = view, tasks
         self._serial += 1
-        digest = Digest(view, self._serial, self._host, 0.0, self._params.hops - 1)
+        digest = Digest(view, self._serial, self._host, 0.0, self._params.hops - 1, tuple(serves))
         return [Send(neighbour, digest) for neighbour in sorted(links_ms)]
+
+    def _is_old_news(
+        self, told: HostView, told_tasks: frozenset[tuple[str, str]], view: HostView, tasks: frozenset[tuple[str, str]]
+    ) -> bool:
+        if (told.capacity, told.links, told_tasks) != (view.capacity, view.links, tasks):
+            return False
+        shift = abs(told.load.rho - view.load.rho)
+        return shift < self._params.change and (shift == 0 or view.load != IDLE)
 
     def hear(self, digest: Digest, links_ms: dict[str, float]) -> list[Send]:
         """Take what a neighbour tells, and pass it on if it is news."""
@@ -94,7 +108,7 @@ class Surroundings:
             if stale or longer:
                 return []
         self.version += 1
-        self._known[digest.view.host] = _Known(digest.view, digest.serial, distance_ms, digest.sender)
+        self._known[digest.view.host] = _Known(digest.view, digest.serial, distance_ms, digest.sender, digest.serves)
         if digest.hops_left == 0:
             return []
         onward = replace(digest, sender=self._host, distance_ms=distance_ms, hops_left=digest.hops_left - 1)
@@ -110,6 +124,13 @@ class Surroundings:
             near = [(known.view, known.distance_ms) for _, known in sorted(self._known.items())]
             self._near = (self.version, near)
         return self._near[1]
+
+    def serving(self) -> list[tuple[Serving, float]]:
+        """What runs around here and may be tapped, with its distance."""
+        if self._serving[0] != self.version:
+            known = (self._known[host] for host in sorted(self._known))
+            self._serving = (self.version, [(task, each.distance_ms) for each in known for task in each.serves])
+        return self._serving[1]
 
     def via(self, host: str) -> str | None:
         """The neighbour on the way to a host around here."""

@@ -6,42 +6,25 @@ It adds no load. What it costs the flow is how old messages already are when the
 the chain is priced as always (decision 50).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-from placement.ants.order import Offer, Order, Spot
+from placement.ants.order import Offer, Order, Serving, Spot
 from placement.ants.programme import Way, Ways
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """A task that runs on a host for some flow, as others may find it."""
-
-    flow: str
-    task: str
-    identity: str
-    seniority: int
-    home: str
-
-
-def offers(
-    order: Order, host: str, serving: Sequence[Serving], age_ms: Callable[[str, str], float | None]
-) -> list[tuple[int, Offer]]:
-    """(position in the chain, offer) for every task of the order that already runs here for an older flow.
+def offers(order: Order, serving: Iterable[tuple[Serving, float]]) -> list[tuple[int, Offer, float]]:
+    """(position in the chain, offer, distance) of the tasks of an order that run around here for an older flow.
 
     Only older flows serve: two that serve each other would each wait for the other (no circles, whoever asks when).
     """
-    if not serving or not order.tappable:
-        return []
     mine = (order.seniority, order.flow.name)
+    positions = {identity: position for position, identity in order.tappable}
     found = []
-    for position, identity in order.tappable:
-        for task in serving:
-            if task.identity != identity or task.flow in order.avoided or (task.seniority, task.flow) >= mine:
-                continue
-            age = age_ms(task.flow, task.task)
-            if age is not None:
-                found.append((position, Offer(task.flow, task.task, host, task.home, age)))
+    for task, distance_ms in serving:
+        position, offer = positions.get(task.identity), task.offer
+        if position is None or offer.flow in order.avoided or (task.seniority, offer.flow) >= mine:
+            continue
+        found.append((position, offer, distance_ms))
     return found
 
 
@@ -55,15 +38,15 @@ def tapped(order: Order, position: int, offer: Offer, spot: Spot) -> Way:
     return Way(weight * own_ms, own_ms, -weight * beside_ms, spots, (), spot, offer, position + 1)
 
 
-def with_taps(ways: Ways, order: Order, found: Sequence[tuple[int, Offer]], spot: Spot) -> Ways:
-    """The ways of a scout, and those that begin with a tap here where they are cheaper than what it brought."""
+def with_taps(ways: Ways, order: Order, found: Sequence[tuple[int, Offer, float]], *, position_ms: float) -> Ways:
+    """The ways of a scout, and those that begin with a tap around here where they are cheaper than what it brought."""
     rows = [list(row) for row in ways]
-    for position, offer in found:
-        way = tapped(order, position, offer, spot)
+    for position, offer, distance_ms in found:
+        way = tapped(order, position, offer, Spot(offer.host, position_ms, distance_ms))
         if way.own_ms >= order.flow.latency_bound_ms:
             continue
         row = rows[position + 1]
-        rivals = [k for k, rival in enumerate(row) if rival.at.host == spot.host]
+        rivals = [k for k, rival in enumerate(row) if rival.at.host == offer.host]
         if not rivals:
             row.append(way)
         elif way.score_ms < row[rivals[0]].score_ms:

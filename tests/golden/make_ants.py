@@ -13,7 +13,7 @@ import msgspec
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Pass, Release, Stop
 from placement.ants.letters import Letter
 from placement.ants.measuring import Leg, Measured, MeasuringAnt, RunningStop, TapHere
-from placement.ants.order import Anchor, Offer, Order, ScoutReport, Spot
+from placement.ants.order import Anchor, Offer, Order, ScoutReport, Serving, Spot
 from placement.ants.programme import Way
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutFailed, ScoutingAnt, Stage
@@ -39,6 +39,7 @@ FLOW = chain(
 TRAIL = Trail(("edge-1", "mid"), (0.0, 7.5), (0.0, 5.25), 7.5, 1)
 SPOT = Spot("mid", 5.25, 1.5)
 OFFER = Offer("chat", "chat.aaaa", "mid", "edge-2", 6.5)
+SERVING = Serving("aaaa", 7, OFFER)
 WAY = Way(12.5, 6.25, 0.5, (SPOT,), (("mid", 3.75),), SPOT, OFFER, 1)
 ORDER = Order(
     FLOW,
@@ -65,7 +66,9 @@ SAMPLES: tuple[Any, ...] = (
     RoutingAnt("talk", 3, "noc", TRAIL, "edge-1", homeward=True),
     Scent("noc", 4, "mid", 5.25),
     Announce("noc"),
-    Digest(HostView("mid", 1.5, Load(1.0, 0.5, 0.25, 1.0, 1.0, 2.0), (("noc", 5.25),)), 9, "edge-1", 2.5, 1),
+    Digest(
+        HostView("mid", 1.5, Load(1.0, 0.5, 0.25, 1.0, 1.0, 2.0), (("noc", 5.25),)), 9, "edge-1", 2.5, 1, (SERVING,)
+    ),
     Probe(7),
     Echo(7, 0.25),
     SCOUT,

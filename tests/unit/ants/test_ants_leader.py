@@ -14,10 +14,11 @@ from placement.ants.order import ScoutReport
 from placement.ants.params import IMPROVED
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt
-from placement.leader import Leader, Phase
+from placement.leader import Leader
 from placement.leader_events import GaveUp, Healed, HostLost, Place, Published, Stayed, TimerFired, Withdraw, Withdrawn
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.leader_params import Release as AntRelease
+from placement.leader_phases import Phase
 from placement.model import Edge, Flow, Sink, Source, Task, chain
 
 FLOW = chain("f", Source("in", "s", 0.01, message_bytes=1000.0), (Task("a", 4.0), Task("b", 4.0)), Sink("out", "d"))
@@ -121,7 +122,7 @@ def test_it_sends_more_ants_when_too_few_come_back_in_time() -> None:
     stage.tell(TimerFired("patience"))
     assert {2} == {ant.round for ant in stage.sent(RoutingAnt)}  # two releases are used up: a new attempt
     assert stage.found(SetTimer)[0].at_ms == 2 * PARAMS.patience_ms  # on a slow network patience must grow
-    assert stage.leader.phase is Phase.ROUTING
+    assert stage.leader.phase is Phase.SEARCHING
 
 
 def test_a_time_out_with_some_reports_takes_the_best_of_them() -> None:

@@ -1,0 +1,96 @@
+"""Task reuse end to end: an equal query taps a running one, and survives whatever becomes of that."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from placement.ants.params import IMPROVED
+from placement.evaluator import evaluate
+from placement.leader_events import Lingers, Withdrawn
+from placement.leader_params import IMPROVED_LEADER
+from placement.model import Problem, violations
+from placement.simulator.body import Body
+from placement.simulator.invariants import host_faults, rest_faults, system_faults
+from placement.simulator.queries import QueryParams, Shape, background_load, known, random_query, variant
+from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
+from services.lab.chance import seeded
+
+SMALL = TransitStubParams(transit_domains=1, transit_hosts=3, stubs=2, stub_hosts=5)
+
+
+def pair(shape: Shape, *, reuse: bool = True) -> Body:
+    """A query, and one that asks nearly the same for somebody else nearby."""
+    rng = Random(f"reuse/{shape.value}")
+    network = transit_stub(SMALL, rng=rng)
+    first = known(random_query("first", 5, shape, stub_hosts(network), QueryParams(), rng=rng))
+    ants = replace(IMPROVED, scouting=replace(IMPROVED.scouting, reuse=reuse))
+    leaders = replace(IMPROVED_LEADER, budget_share=None)
+    background = [background_load(0.3, host.capacity, QueryParams(), rng=rng) for host in network.hosts]
+    body = Body(network, chance=seeded(1), ants=ants, leaders=leaders, background=background)
+    body.acquaint()
+    body.submit(first)
+    body.run_until_settled()
+    consumer = first.sinks[0].host
+    nearby = [host.name for host in network.hosts if host.region == network.hosts[network.host_index[consumer]].region]
+    body.submit(variant(first, "second", nearby, rng=rng))
+    body.run_until_settled()
+    body.run_for(1_000.0)  # activations arrive
+    return body
+
+
+def faults(body: Body) -> list[str]:
+    return system_faults(body) + rest_faults(body) + [each for host in body.cells for each in host_faults(body, host)]
+
+
+@pytest.mark.parametrize("shape", list(Shape))
+def test_an_equal_query_taps_and_the_one_validator_and_evaluator_agree(shape: Shape) -> None:
+    """Less work for the hosts, a placement that passes, and the latency that the evaluator finds."""
+    body, alone = pair(shape), pair(shape, reuse=False)
+    problem = Problem(body.network, tuple(leader.flow for leader in body.leaders.values()), body.background())
+    placement = body.placement()
+    assert placement.taps
+    assert not violations(problem, placement)
+    assert body.latency_ms("second") == pytest.approx(evaluate(problem, placement).of("second").latency.mean_ms)
+    assert sum(load.rho for load in body.truth.loads) < sum(load.rho for load in alone.truth.loads)
+    assert [] == faults(body)
+
+
+@pytest.mark.parametrize("shape", list(Shape))
+def test_a_withdrawn_flow_serves_until_its_tapper_has_found_another_way(shape: Shape) -> None:
+    """The tapper never stops, and nothing of the withdrawn flow is left in the end."""
+    body = pair(shape)
+    body.withdraw("first")
+    assert any(isinstance(decision, Lingers) for _, decision in body.decisions)
+    for _ in range(2_000):
+        body.run_for(1.0)
+        assert body.latency_ms("second") < float("inf")
+        assert [] == system_faults(body)
+    assert any(isinstance(decision, Withdrawn) for _, decision in body.decisions)
+    assert {"second"} == set(body.truth.running)
+    assert [] == faults(body)
+
+
+def test_a_tap_follows_its_task_to_another_host() -> None:
+    """The flow that serves moves as it likes; the tapper's plan stays valid."""
+    body = pair(Shape.CHAIN)
+    (offer,) = body.leaders["second"].taps.values()
+    full = body.background()[0]._replace(rate_per_ms=0.05, rho=0.9, square=60.0, burst=0.05, rate_squares=0.0025)
+    body.set_background(offer.host, full)
+    body.run_for(30_000.0)
+    assert offer.host != body.placement().host_of(offer.flow, offer.task)
+    for moved in body.leaders["second"].taps.values():
+        assert moved.host == body.placement().host_of(moved.flow, moved.task)
+    assert [] == faults(body)
+
+
+def test_a_tapper_places_itself_anew_when_the_source_that_serves_it_dies() -> None:
+    """The serving flow ends with its leader. Its tapper has the same source, so it comes back only with that."""
+    body = pair(Shape.FAN_IN)
+    source = body.leaders["first"].flow.sources[1].host
+    body.lose_host(source)
+    body.run_for(5_000.0)
+    body.return_host(source)
+    body.run_for(60_000.0)
+    assert {"first", "second"} == set(body.truth.running)
+    assert [] == faults(body)
