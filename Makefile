@@ -4,8 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SEEDS ?= 200
+FIRST_SEED ?= 1
 
-.PHONY: setup up test lint format lock bench-operators clean help
+.PHONY: setup up test lint format lock chaos-hosts bench-operators clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -20,9 +22,10 @@ $(STAMP): requirements/dev.lock pyproject.toml requirements/install
 up: setup ## Start the product: Kafka, Redis and all services; Ctrl-C stops it
 	@$(BIN)/stigmergy up
 
-test: setup ## Run the unit, property, simulation and integration tests
-	@$(BIN)/pytest tests -m "not bench and not integration" --numprocesses auto
+test: setup ## Run the unit, property, simulation, integration and fault tests
+	@$(BIN)/pytest tests -m "not bench and not integration and not chaos" --numprocesses auto
 	@$(BIN)/pytest tests/integration
+	@$(BIN)/pytest tests/chaos --numprocesses 2
 
 lint: setup ## Ruff and mypy
 	@$(BIN)/ruff check .
@@ -32,6 +35,9 @@ lint: setup ## Ruff and mypy
 format: setup ## Let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+chaos-hosts: setup ## Seeded faults on real hosts: SEEDS=200 FIRST_SEED=1; Ctrl-C shows the sum so far
+	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) --first-seed $(FIRST_SEED)
 
 bench-operators: setup ## Operators against a hand-written loop, in process
 	@$(BIN)/stigmergy bench operators

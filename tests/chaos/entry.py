@@ -1,0 +1,31 @@
+"""`python -m tests.chaos.entry CLOCK BUG HOST-ARGUMENTS...`: a host whose clock can jump, with a planted bug or none.
+
+Otherwise it is the product's own `python -m services.host`; only snapshots begin after fewer changes, so that a short
+run has some.
+"""
+
+import sys
+from pathlib import Path
+
+from tests.chaos import clock
+
+SNAPSHOT_CHANGES_MIN = 150
+
+
+def main() -> None:
+    """Entry of the process."""
+    clock_file, bug, *arguments = sys.argv[1:]
+    clock.install(Path(clock_file))
+    from services.host import main as host
+    from services.host import snapshot
+    from tests.chaos import planted
+
+    snapshot.CHANGES_MIN = SNAPSHOT_CHANGES_MIN
+    if bug in planted.BUGS:
+        planted.BUGS[bug]()
+    sys.argv[1:] = arguments
+    host.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The ground of some runs, one after the other: a broker and Redis of their own, and the host processes.
+
+All are children on a leash (`services/embedded/leash.py`), so none outlives the test however it ends. What hurts the
+broker hurts nobody else's tests.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from services.embedded import EmbeddedStack, StackParams
+from services.embedded.lifecycle import State
+from services.embedded.spawn import spawn
+from services.registry.errors import RegistryError
+from services.registry.snapshot import TIMEOUT_S, read_to_end, reader
+from tests.chaos import clock
+from topics import catalogue
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 90.0
+NO_BUG = "-"
+REPORTS_SEEN_MIN = 2
+"""So many reports after an instant show that a host was awake after it."""
+
+
+class NeverError(AssertionError):
+    """Something that had to happen did not, in all the time that it was given."""
+
+
+def until(condition: Callable[[], object], what: str, *, patience_s: float = PATIENCE_S) -> None:
+    """Waits for a condition to hold; a broker that is away for the moment is no answer."""
+    deadline_s = time.monotonic() + patience_s
+    while True:
+        with suppress(RegistryError, KafkaException):
+            if condition():
+                return
+        if time.monotonic() > deadline_s:
+            raise NeverError(f"waited {patience_s:.0f} s in vain until {what}")
+        time.sleep(0.05)
+
+
+class Ground:
+    """Enter it, then `raise_hosts` for each run; hosts stay from one run to the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bug = NO_BUG
+        self.gate = folder / "gate"
+        self._stack = EmbeddedStack(StackParams(home=folder / "stack"))
+        self._hosts: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> "Ground":
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._stack.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.plant(NO_BUG)
+        self._stack.stop()
+
+    def plant(self, bug: str) -> None:
+        """Kills all hosts; those that start from now on have this bug."""
+        for name in list(self._hosts):
+            self.kill(name)
+        self.bug = bug
+
+    @property
+    def bootstrap(self) -> str:
+        return self._stack.bootstrap
+
+    def raise_hosts(self, names: Iterable[str]) -> None:
+        """Starts the hosts that do not run, and waits until they report."""
+        new = [name for name in names if not self.is_running(name)]
+        since = self._reports_end()
+        for name in new:
+            self.start(name)
+        self.until_reported(new, since)
+
+    def start(self, name: str) -> None:
+        """Starts a host unless it runs."""
+        if self.is_running(name):
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        clock.create(self._clock(name))
+        command = [sys.executable, "-m", "tests.chaos.entry", str(self._clock(name)), self.bug]
+        command += ["--name", name, "--region", "r1", "--capacity", "1", "--bootstrap", self.bootstrap]
+        command += ["--allow", "tests.chaos", "--log-format", "json", "--stop-timeout", "8"]
+        paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        self._hosts[name] = spawn(command, log=self.log(name), environment={"PYTHONPATH": paths})
+
+    def is_running(self, name: str) -> bool:
+        return name in self._hosts and self._hosts[name].poll() is None
+
+    def kill(self, name: str) -> None:
+        """kill -9, and the end of it."""
+        if self.is_running(name):
+            self._hosts[name].kill()
+            self._hosts[name].wait()
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        """A signal to a host that runs."""
+        if self.is_running(name):
+            self._hosts[name].send_signal(number)
+
+    def fill_disk(self, name: str, *, full: bool) -> None:
+        """From now on no file of the host can grow (its log included), as on a full disk; or all can again."""
+        if self.is_running(name):
+            limit = 0 if full else resource.RLIM_INFINITY
+            resource.prlimit(self._hosts[name].pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    def set_clock(self, name: str, offset_s: int) -> None:
+        clock.jump(self._clock(name), offset_s)
+
+    def send_service(self, name: str, number: signal.Signals) -> None:
+        """A signal to the broker or to Redis; the supervisor brings back what dies."""
+        for record in self._stack.records():
+            if record.name.startswith(name) and record.pid is not None:
+                os.kill(record.pid, number)
+
+    def until_services_are_ready(self) -> None:
+        until(
+            lambda: all(record.state is State.READY for record in self._stack.records()),
+            "broker and Redis are back",
+        )
+
+    def until_awake(self, names: Iterable[str]) -> None:
+        """Waits until each of these hosts has done something after this call."""
+        self.until_reported(names, self._reports_end())
+
+    def until_reported(self, names: Iterable[str], since: int) -> None:
+        """Waits until each of these hosts has reported a few times after this offset of the metrics topic."""
+
+        def missing() -> list[str]:
+            for name in names:
+                if not self.is_running(name):
+                    raise NeverError(f"host {name} has ended by itself; see {self.log(name)}")
+            told = self._reports(since)
+            return [name for name in names if told.count(name) < REPORTS_SEEN_MIN]
+
+        until(lambda: not missing(), f"the hosts {', '.join(names)} report")
+
+    def log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def _clock(self, name: str) -> Path:
+        return self.folder / f"{name}.clock"
+
+    def _reports_end(self) -> int:
+        end = 0
+
+        def found() -> bool:
+            nonlocal end
+            with reader(self.bootstrap) as consumer:
+                topic = catalogue.METRICS_HOSTS.name
+                if topic in consumer.list_topics(timeout=TIMEOUT_S).topics:
+                    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT_S)
+            return True
+
+        until(found, "the broker answers")
+        return end
+
+    def _reports(self, since: int) -> list[str]:
+        topic = catalogue.METRICS_HOSTS
+        with reader(self.bootstrap) as consumer:
+            if topic.name not in consumer.list_topics(timeout=TIMEOUT_S).topics:
+                return []
+            return [
+                topic.codec.decode(record.value(), topic=topic.name, partition=0, offset=record.offset() or 0).host
+                for record in read_to_end(consumer, [TopicPartition(topic.name, 0)], starts=lambda _: since)
+            ]

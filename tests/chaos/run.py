@@ -1,0 +1,184 @@
+"""One run: play a scenario on the ground, heal, wait for rest, judge; keep the evidence if the verdict is bad."""
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from services.host.segment_plan import SegmentPlan, plan_segment
+from services.registry.changes import submitted, withdrawn
+from services.registry.snapshot import read_registry
+from services.registry.view import Slot
+from services.registry.write import write
+from tests.chaos.faults import Arena, timeline
+from tests.chaos.feed import Feeder
+from tests.chaos.ground import NO_BUG, ROOT, Ground, NeverError, until
+from tests.chaos.observed import Observer, Row
+from tests.chaos.rest import settle
+from tests.chaos.scenario import Scenario
+from tests.chaos.verdict import Verdict, judge
+from topics.flow.file import parse_graph
+from topics.messages import Placement
+
+EVIDENCE = ROOT / "build" / "chaos"
+RECIPE = "python -m tests.chaos --first-seed {seed} --seeds 1{bug}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run went."""
+
+    scenario: Scenario
+    verdict: Verdict
+    took_s: float
+    bug: str = NO_BUG
+    evidence: Path | None = None
+
+    @property
+    def line(self) -> str:
+        """The run in one line, and what is wrong below it."""
+        verdict = self.verdict
+        state = "ok  " if verdict.is_good else "BAD "
+        told = f"{verdict.results} results, {verdict.repeated} repeated, gap {verdict.gap_s:.1f} s"
+        line = f"{state}seed {self.scenario.seed} in {self.took_s:.1f} s: {told}; {self.scenario}"
+        return line if verdict.is_good else "\n  ".join([line, *verdict.problems, *self._recipe()])
+
+    def _recipe(self) -> list[str]:
+        bug = "" if self.bug == NO_BUG else f" --bug {self.bug}"
+        return [f"again: {RECIPE.format(seed=self.scenario.seed, bug=bug)}", f"evidence: {self.evidence}"]
+
+
+class Run:
+    """A scenario on a ground; `play` it once."""
+
+    def __init__(self, scenario: Scenario, ground: Ground) -> None:
+        self.scenario = scenario
+        self.ground = ground
+        case = scenario.case
+        self.flow = f"chaos-{scenario.seed}-{time.time_ns() // 1_000_000 % 10_000_000}"
+        self.topics = {name: f"{self.flow}.{name}" for name in (*case.sources, *case.sinks)}
+        self.text = case.text(
+            self.flow,
+            delivery=scenario.delivery,
+            partitions=scenario.partitions,
+            topics=self.topics,
+            gate=str(ground.gate),
+        )
+        self.graph = parse_graph(self.text)
+        self.observer = Observer(ground.bootstrap)
+        self._log_starts = self._log_sizes()
+
+    def play(self) -> Outcome:
+        """From the first host to the verdict."""
+        begun_s = time.monotonic()
+        try:
+            verdict = self._play()
+        except NeverError as never:
+            verdict = Verdict(problems=[str(never)])
+        self._withdraw()
+        took_s = time.monotonic() - begun_s
+        evidence = None if verdict.is_good else self._keep_evidence(verdict)
+        return Outcome(self.scenario, verdict, took_s, self.ground.bug, evidence)
+
+    def _play(self) -> Verdict:
+        self.ground.raise_hosts(self.scenario.hosts)
+        plans = self._submit()
+        feeder = Feeder(self.ground.bootstrap, self.topics, self.scenario.fed)
+        begun_ms = time.time_ns() // 1_000_000
+        feeder.start()
+        try:
+            self._happen()
+            feeder.finish()
+        finally:
+            feeder.stop()
+        self.ground.until_services_are_ready()
+        self.ground.until_awake(self.scenario.hosts)
+        read = settle(self.observer, plans)
+        verdict = judge(self.observer, self.graph, plans, read, self.scenario.case.order, begun_ms=begun_ms)
+        self._check_feed(read)
+        return verdict
+
+    def _check_feed(self, read: Mapping[str, Sequence[Row]]) -> None:
+        """What was fed must be there. After a kill of the broker a record may be there twice: input, too."""
+        fed = {(self.topics[piece.source], piece.partition, piece.value) for piece in self.scenario.fed}
+        found = {(topic, row.partition, row.value) for topic, rows in read.items() for row in rows}
+        assert fed <= found, f"{len(fed - found)} records were not fed: the fault test itself is broken"
+
+    def _happen(self) -> None:
+        """All faults, each begun and ended at its time, while the feeder feeds."""
+        arena = Arena(self.ground, self.flow, self.scenario.hosts)
+        begun_s = time.monotonic()
+        for at_s, fault, act in timeline(self.scenario.faults):
+            time.sleep(max(0.0, begun_s + at_s - time.monotonic()))
+            act(arena, fault)
+
+    def _submit(self) -> list[SegmentPlan]:
+        admin = AdminClient({"bootstrap.servers": self.ground.bootstrap, "log_level": 0})
+        count = self.scenario.partitions
+        # Sinks get the broker's time: results of years ago must stay, and gaps are measured by it.
+        config = {"retention.ms": "-1", "message.timestamp.type": "LogAppendTime"}
+        for future in admin.create_topics(
+            [NewTopic(topic, num_partitions=count, config=config) for topic in self.topics.values()]
+        ).values():
+            future.result(30)
+        counts = dict.fromkeys(self.topics.values(), count)
+        plans = [plan_segment(self.graph, segment.id, counts) for segment in self.graph.segments]
+        placed = self._placed(plans)
+        until(lambda: self._write_placements(placed), "the flow is submitted")
+        until(lambda: self._all_run(placed), f"all of {sorted(placed)} run")
+        return plans
+
+    def _placed(self, plans: list[SegmentPlan]) -> dict[Slot, str]:
+        rng = random.Random(self.scenario.seed)
+        return {
+            (plan.segment.id, partition): rng.choice(self.scenario.hosts)
+            for plan in plans
+            for partition in range(plan.partitions)
+        }
+
+    def _write_placements(self, placed: Mapping[Slot, str]) -> bool:
+        now_ms = time.time_ns() // 1_000_000
+        entries = submitted(read_registry(self.ground.bootstrap), self.graph, self.text, placed, now_ms=now_ms)
+        write(self.ground.bootstrap, [(topic, self._with_standbys(message)) for topic, message in entries])
+        return True
+
+    def _with_standbys(self, message: object) -> object:
+        if not self.scenario.standbys or not isinstance(message, Placement):
+            return message
+        others = tuple(name for name in self.scenario.hosts if name != message.host)
+        return msgspec.structs.replace(message, standbys=others)
+
+    def _all_run(self, placed: Mapping[Slot, str]) -> bool:
+        statuses = read_registry(self.ground.bootstrap).statuses
+        return all(slot in statuses and statuses[slot].state == "running" for slot in placed)
+
+    def _withdraw(self) -> None:
+        def done() -> bool:
+            now_ms = time.time_ns() // 1_000_000
+            write(self.ground.bootstrap, withdrawn(read_registry(self.ground.bootstrap), self.flow, now_ms=now_ms))
+            return True
+
+        until(done, "the flow is withdrawn")
+
+    def _log_sizes(self) -> dict[str, int]:
+        logs = {name: self.ground.log(name) for name in self.scenario.hosts}
+        return {name: log.stat().st_size if log.exists() else 0 for name, log in logs.items()}
+
+    def _keep_evidence(self, verdict: Verdict) -> Path:
+        """What a person needs to understand a bad run: the scenario, the flow, the differences, the hosts' logs."""
+        folder = EVIDENCE / f"{self.flow}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "verdict.txt").write_text("\n".join([str(self.scenario), *verdict.problems]) + "\n")
+        (folder / "flow.yaml").write_text(self.text)
+        for name, start in self._log_starts.items():
+            if self.ground.log(name).exists():
+                (folder / f"{name}.log").write_bytes(self.ground.log(name).read_bytes()[start:])
+        view = read_registry(self.ground.bootstrap)
+        lines = [f"{slot} {each}" for slot, each in sorted(view.placements.items()) if each.flow == self.flow]
+        lines += [f"{slot} {each}" for slot, each in sorted(view.statuses.items()) if slot[0].startswith(self.flow)]
+        (folder / "registry.txt").write_text("\n".join(lines) + "\n")
+        return folder

@@ -1,0 +1,179 @@
+"""The verdict on a run: what is on the broker at rest against what the oracle says.
+
+Judged in both deliveries, as a reader of committed records sees it: nothing lost, nothing twice, nothing wrong, order
+per lane, dead letters and late records complete, state equal. In `at_least_once` readers of uncommitted records may see
+the outputs of a transaction that a fault cut off once more; those are counted as `repeated`, and each of them must also
+be there as committed.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from services.host.memory import Memory
+from services.host.segment_plan import SegmentPlan
+from services.host.task_input import TaskInputs
+from services.setaside.letters import read_letters
+from tests.chaos import oracle
+from tests.chaos.flows import Lanes
+from tests.chaos.observed import Committed, Observer, Row
+from tests.chaos.oracle import Expected, Place, Result, Tables
+from topics import catalogue
+from topics.flow.graph import FlowGraph
+from topics.names import late_topic
+
+EXAMPLES_MAX = 5
+
+
+@dataclass
+class Verdict:
+    """Counts of what is wrong, with examples; `repeated` and `gap_s` are no faults."""
+
+    lost: int = 0
+    duplicated: int = 0
+    wrong: int = 0
+    disordered: int = 0
+    state_differences: int = 0
+    set_aside_differences: int = 0
+    repeated: int = 0
+    results: int = 0
+    gap_s: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.problems
+
+    def note(self, what: str, examples: Sequence[object]) -> None:
+        """Something is wrong."""
+        shown = "\n    ".join(str(each)[:400] for each in examples[:EXAMPLES_MAX])
+        more = f"\n    ... and {len(examples) - EXAMPLES_MAX} more" if len(examples) > EXAMPLES_MAX else ""
+        self.problems.append(f"{what}\n    {shown}{more}")
+
+
+def judge(
+    observer: Observer,
+    graph: FlowGraph,
+    plans: Sequence[SegmentPlan],
+    read: Mapping[str, Sequence[Row]],
+    order: Mapping[str, Lanes],
+    *,
+    begun_ms: int,
+) -> Verdict:
+    """The verdict on a flow at rest. `read`: the records of all topics that its segments read, as they read them.
+
+    `begun_ms`: when the first record was sent.
+    """
+    verdict = Verdict()
+    has_edges = any(each.source is None for plan in plans for each in plan.inputs)
+    exact = graph.spec.delivery == "exactly_once" or not has_edges
+    expected = oracle.whole_flow(graph, read) if exact else oracle.by_segments(plans, read)
+    for sink in graph.spec.sinks:
+        rows = observer.rows(sink.topic)
+        _judge_results(verdict, sink.name, expected.results.get(sink.name, Counter()), rows)
+        if sink.name in order:
+            _judge_order(verdict, sink.name, order[sink.name], rows)
+        _judge_repeats(verdict, sink.name, rows, observer.rows(sink.topic, committed=False))
+        verdict.gap_s = max(verdict.gap_s, _gap_s(rows, begun_ms))
+    _judge_set_aside(verdict, observer, graph.spec.name, expected)
+    for plan in plans:
+        committed = observer.committed(plan.group)
+        for partition in range(plan.partitions):
+            kept = asyncio.run(_kept(observer.bootstrap, plan, partition, committed))
+            _judge_state(verdict, f"{plan.segment.id}/{partition}", oracle.segment(plan, partition, read).tables, kept)
+    return verdict
+
+
+def _judge_results(verdict: Verdict, sink: str, expected: Counter[Result], rows: Sequence[Row]) -> None:
+    found = Counter(oracle.result(row.key, row.value) for row in rows)
+    missing, extra = expected - found, found - expected
+    twice = [each for each in extra.elements() if each in expected]
+    wrong = [each for each in extra.elements() if each not in expected]
+    verdict.results += len(rows)
+    verdict.lost += missing.total()
+    verdict.duplicated += len(twice)
+    verdict.wrong += len(wrong)
+    for what, examples in (("lost", list(missing.elements())), ("twice", twice), ("wrong", wrong)):
+        if examples:
+            verdict.note(f"{sink}: {len(examples)} of {expected.total()} results {what}", examples)
+
+
+def _judge_order(verdict: Verdict, sink: str, lanes: Lanes, rows: Sequence[Row]) -> None:
+    reached: dict[tuple[Any, ...], Any] = {}
+    backwards = []
+    for row in rows:
+        value = msgspec.json.decode(row.value)
+        lane = (row.partition, *(value[name] for name in lanes.lane))
+        if lane in reached and value[lanes.by] < reached[lane]:
+            backwards.append(f"{lanes.by} {value[lanes.by]} after {reached[lane]}: {row}")
+        reached[lane] = max(value[lanes.by], reached.get(lane, value[lanes.by]))
+    if backwards:
+        verdict.disordered += len(backwards)
+        verdict.note(f"{sink}: {len(backwards)} results out of order", backwards)
+
+
+def _judge_repeats(verdict: Verdict, sink: str, committed: Sequence[Row], everything: Sequence[Row]) -> None:
+    known = {oracle.result(row.key, row.value) for row in committed}
+    seen = {(row.partition, row.offset) for row in committed}
+    repeated = [row for row in everything if (row.partition, row.offset) not in seen]
+    verdict.repeated += len(repeated)
+    foreign = [row for row in repeated if oracle.result(row.key, row.value) not in known]
+    if foreign:
+        verdict.note(f"{sink}: {len(foreign)} results that were cut off and never came again", foreign)
+
+
+def _gap_s(rows: Sequence[Row], begun_ms: int) -> float:
+    """The longest time without a result; sinks have the broker's time of writing."""
+    times = [begun_ms, *sorted(row.timestamp for row in rows)]
+    return max((after - before for before, after in pairwise(times)), default=0) / 1_000
+
+
+def _judge_set_aside(verdict: Verdict, observer: Observer, flow: str, expected: Expected) -> None:
+    letters = [each.letter for each in read_letters(observer.bootstrap, flow) if each.letter is not None]
+    dead = Counter(_place(letter.operator, letter.origin) for letter in letters)
+    topic = late_topic(flow)
+    late = Counter(
+        _place(record.operator, record.origin)
+        for record in (
+            catalogue.LATE.codec.decode(row.value, topic=topic, partition=row.partition, offset=row.offset)
+            for row in observer.rows(topic)
+        )
+    )
+    for what, should, found in (("dead letters", expected.dead, dead), ("late records", expected.late, late)):
+        missing, extra = list((should - found).elements()), list((found - should).elements())
+        verdict.set_aside_differences += len(missing) + len(extra)
+        if missing:
+            verdict.note(f"{len(missing)} of {should.total()} {what} missing", missing)
+        if extra:
+            verdict.note(f"{len(extra)} {what} too many", extra)
+
+
+def _place(operator: str, origin: Any) -> Place:
+    return operator, origin.topic, origin.partition, origin.offset
+
+
+async def _kept(bootstrap: str, plan: SegmentPlan, partition: int, committed: Committed) -> Tables:
+    """What a replica, or the next owner, would read of a task: its tables, and what its inputs remember."""
+    inputs = TaskInputs(plan.inputs, partition)
+    place = inputs.resume({each.at: committed.get(tuple(each.at), (0, "")) for each in inputs.by_name.values()})
+    memory = Memory(plan, partition, bootstrap=bootstrap, allow=oracle.ALLOW)
+    await memory.rebuild(place)
+    return oracle.remembered(plan, memory.program, inputs)
+
+
+def _judge_state(verdict: Verdict, where: str, expected: Tables, kept: Tables) -> None:
+    for name in sorted(expected.keys() | kept.keys()):
+        should, found = expected.get(name, {}), kept.get(name, {})
+        differing = [
+            f"{key!r}: expected {should.get(key)!r}, kept {found.get(key)!r}"
+            for key in sorted(should.keys() | found.keys())
+            if should.get(key) != found.get(key)
+        ]
+        if differing:
+            verdict.state_differences += len(differing)
+            verdict.note(f"{where}: {len(differing)} entries of table {name} differ", differing)
