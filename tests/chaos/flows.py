@@ -71,7 +71,7 @@ CASES = (
     Case(
         "running",
         """
-  once:  {op: dedupe, input: orders, by: [user, item], within: 5s}
+  once:  {op: dedupe, input: orders, by: [user, item], within: 1s}
   total: {op: aggregate, input: once, by: [user], emit: {count: count(), size: sum(size), last: last(n)}}
 """,
         {"out": "total"},
@@ -83,7 +83,7 @@ CASES = (
   tumbling: {op: aggregate, input: orders, by: [item], window: {size: 4s},
              emit: {count: count(), size: sum(size), most: max(size), mean: mean(size), users: distinct(user)}}
   hopping:  {op: aggregate, input: orders, by: [item], window: {size: 6s, hop: 2s}, emit: {count: count()}}
-  session:  {op: aggregate, input: orders, by: [user], window: {gap: 900ms}, emit: {count: count(), first: min(n)}}
+  session:  {op: aggregate, input: orders, by: [user], window: {gap: 500ms}, emit: {count: count(), first: min(n)}}
 """,
         {"tumbled": "tumbling", "hopped": "hopping", "sessions": "session"},
         {
@@ -104,7 +104,7 @@ CASES = (
     Case(
         "join",
         """
-  paid:   {op: join, left: orders, right: payments, on: [user], within: 400ms, kind: left,
+  paid:   {op: join, left: orders, right: payments, on: [user], within: 600ms, kind: left,
            emit: {user: left.user, item: left.item, n: left.n, paid: right.n}}
   totals: {op: aggregate, input: paid, by: [item], window: {size: 4s}, emit: {count: count(), paid: count(paid)}}
 """,
@@ -137,7 +137,7 @@ CASES = (
   seen:   {python: "tests.chaos.functions:score", input: good, state: true, by: [user]}
   minute: {op: aggregate, input: seen, by: [item], window: {size: 2s}, emit: {size: sum(size)}}
   range:  {op: map, input: minute, set: {big: size > 20}}
-  ranges: {op: aggregate, input: range, by: [big], window: {size: 8s}, emit: {items: count(), size: sum(size)}}
+  ranges: {op: aggregate, input: range, by: [big], window: {size: 4s}, emit: {items: count(), size: sum(size)}}
 """,
         {"out": "ranges"},
         {"out": Lanes(("big",), "window_end")},

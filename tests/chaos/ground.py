@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException, TopicPartition
 
 from services.embedded import EmbeddedStack, StackParams
@@ -26,6 +27,8 @@ from topics import catalogue
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
+QUESTION_S_MAX = 20.0
+"""What one question may count for: a test that is itself frozen does not wait."""
 NO_BUG = "-"
 REPORTS_SEEN_MIN = 2
 """So many reports after an instant show that a host was awake after it."""
@@ -37,14 +40,15 @@ class NeverError(AssertionError):
 
 def until(condition: Callable[[], object], what: str, *, patience_s: float = PATIENCE_S) -> None:
     """Waits for a condition to hold; a broker that is away for the moment is no answer."""
-    deadline_s = time.monotonic() + patience_s
-    while True:
-        with suppress(RegistryError, KafkaException):
+    waited_s = 0.0
+    while waited_s < patience_s:
+        asked_s = time.monotonic()
+        with suppress(RegistryError, KafkaException, KafkaError):
             if condition():
                 return
-        if time.monotonic() > deadline_s:
-            raise NeverError(f"waited {patience_s:.0f} s in vain until {what}")
         time.sleep(0.05)
+        waited_s += min(time.monotonic() - asked_s, QUESTION_S_MAX)
+    raise NeverError(f"waited {patience_s:.0f} s in vain until {what}")
 
 
 class Ground:
