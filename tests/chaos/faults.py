@@ -80,16 +80,16 @@ def _start_after_stop(arena: Arena, fault: Fault) -> None:
 
 
 def _freeze(arena: Arena, fault: Fault) -> None:
-    arena.ground.send(fault.target, signal.SIGSTOP)
+    arena.ground.freeze(fault.target)
 
 
 def _freeze_and_move(arena: Arena, fault: Fault) -> None:
-    arena.ground.send(fault.target, signal.SIGSTOP)
+    arena.ground.freeze(fault.target)
     arena.move(fault.target, fault.choice, all_of_them=True)
 
 
 def _thaw(arena: Arena, fault: Fault) -> None:
-    arena.ground.send(fault.target, signal.SIGCONT)
+    arena.ground.thaw(fault.target)
 
 
 def _move(arena: Arena, fault: Fault) -> None:
@@ -142,6 +142,7 @@ FAULTS: dict[str, tuple[Act, Act]] = {
     "kill and move": (_kill_and_move, _start),
     "stop": (_stop, _start_after_stop),
     "freeze": (_freeze, _thaw),
+    "long freeze": (_freeze, _thaw),
     "freeze and move": (_freeze_and_move, _thaw),
     "move": (_move, _nothing),
     "broker kill": (_kill_service, _nothing),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException, TopicPartition
 
@@ -113,6 +114,21 @@ class Ground:
         """A signal to a host that runs."""
         if self.is_running(name):
             self._hosts[name].send_signal(number)
+
+    def freeze(self, name: str) -> None:
+        """Stops a host with all its children where they stand, as a paused container or machine is."""
+        for process in self._family(name):
+            process.suspend()
+
+    def thaw(self, name: str) -> None:
+        for process in self._family(name):
+            process.resume()
+
+    def _family(self, name: str) -> list[psutil.Process]:
+        if not self.is_running(name):
+            return []
+        host = psutil.Process(self._hosts[name].pid)
+        return [host, *host.children(recursive=True)]
 
     def fill_disk(self, name: str, *, full: bool) -> None:
         """From now on no file of the host can grow (its log included), as on a full disk; or all can again."""

@@ -17,6 +17,7 @@ WEIGHTS = {
     "kill and move": 4,  # its partitions go to others before it comes back
     "stop": 1,  # SIGTERM: it drains
     "freeze": 3,  # SIGSTOP, later SIGCONT
+    "long freeze": 1,  # until its transactions have timed out
     "freeze and move": 4,  # it wakes up with an old epoch
     "move": 2,  # of partitions of a healthy host
     "broker kill": 3,
@@ -27,7 +28,13 @@ WEIGHTS = {
     "clock jump": 2,
     "poison": 3,
 }
-LASTS_S = {"redis gone": (0.5, 1.5), "slow sink": (1.0, 2.0), "slow operator": (0.5, 2.0), "move": (0.0, 0.0)}
+LASTS_S = {
+    "redis gone": (0.5, 1.5),
+    "slow sink": (1.0, 2.0),
+    "slow operator": (0.5, 2.0),
+    "move": (0.0, 0.0),
+    "long freeze": (11.0, 17.0),
+}
 LASTS_S_ELSE = (0.3, 2.0)
 CLOCK_JUMPS_S = (-30 * 86_400, -3_600, -20, 20, 3_600, 30 * 86_400)
 

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ import msgspec
 from services.host.memory import Memory
 from services.host.segment_plan import SegmentPlan
 from services.host.task_input import TaskInputs
+from services.operators.calls import LocalCaller
 from services.setaside.letters import read_letters
 from tests.chaos import oracle
 from tests.chaos.flows import Lanes
@@ -161,7 +163,7 @@ async def _kept(bootstrap: str, plan: SegmentPlan, partition: int, committed: Co
     """What a replica, or the next owner, would read of a task: its tables, and what its inputs remember."""
     inputs = TaskInputs(plan.inputs, partition)
     place = inputs.resume({each.at: committed.get(tuple(each.at), (0, "")) for each in inputs.by_name.values()})
-    memory = Memory(plan, partition, bootstrap=bootstrap, allow=oracle.ALLOW)
+    memory = Memory(plan, partition, bootstrap=bootstrap, caller=partial(LocalCaller, allow=oracle.ALLOW))
     await memory.rebuild(place)
     return oracle.remembered(plan, memory.program, inputs)
 
