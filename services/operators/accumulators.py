@@ -11,7 +11,7 @@ An argument that is null is left out by all of them. Sums take finite numbers on
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -31,6 +31,8 @@ class Accumulator:
 
     zero: State = 0
     subtract: Callable[[State, State], State] | None = None
+    merges_in_place = False
+    """Whether `merge` may change its left state, so that nobody can keep it."""
 
     def lift(self, value: Any, time_ms: int) -> State | None:
         """The state of one record, None if it does not count."""
@@ -57,6 +59,17 @@ class Accumulator:
             states = targets[group]
             states[slot] = merge(states[slot], state)
 
+    def follow(self, columns: Columns, states_of: Sequence[list[State]], slot: int) -> list[State]:
+        """Merge each record, one after the other, into our slot of its own list of states; the state after each."""
+        lift, merge = self.lift, self.merge
+        followed: list[State] = []
+        for states, value, time_ms in zip(states_of, columns.values, columns.times, strict=True):
+            state = lift(value, time_ms)
+            if state is not None:
+                states[slot] = merge(states[slot], state)
+            followed.append(states[slot])
+        return followed
+
 
 class _Adding(Accumulator):
     """States are numbers."""
@@ -80,6 +93,13 @@ class Records(_Adding):
 
     def collect(self, columns: Columns) -> States:
         return Counter(columns.groups)
+
+    def follow(self, columns: Columns, states_of: Sequence[list[State]], slot: int) -> list[State]:
+        followed: list[State] = []
+        for states in states_of:
+            states[slot] = count = states[slot] + 1
+            followed.append(count)
+        return followed
 
 
 class Present(_Adding):
@@ -131,6 +151,16 @@ class Total(Accumulator):
             states = targets[group]
             before = states[slot]
             states[slot] = before + state if type(before) is type(state) is int else exact.add(before, state)
+
+    def follow(self, columns: Columns, states_of: Sequence[list[State]], slot: int) -> list[State]:
+        if not columns.are_integers:
+            return super().follow(columns, states_of, slot)
+        followed: list[State] = []
+        for states, value in zip(states_of, columns.values, strict=True):
+            before = states[slot]
+            states[slot] = total = before + value if type(before) is int else exact.add(before, value)
+            followed.append(total)
+        return followed
 
 
 class SquaresTotal(Accumulator):
@@ -219,6 +249,7 @@ class Different(Accumulator):
     """How often each different argument came, by its JSON; 1 and 1.0 are the same, as in `1 == 1.0`."""
 
     zero: State = {}  # noqa: RUF012 - shared, so never changed: see merge
+    merges_in_place = True
 
     def lift(self, value: Any, time_ms: int) -> State | None:
         return None if value is None else {_json(value): 1}

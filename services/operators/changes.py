@@ -4,9 +4,11 @@ Each window has its own states: with rows for each of them there is nothing that
 is forgotten without further rows.
 """
 
-from services.operators.batch import Batch, Value
+from dataclasses import replace
+
+from services.operators.batch import Batch
 from services.operators.due import Due
-from services.operators.fold import Fold, GroupReader
+from services.operators.fold import Fold, Group, GroupReader, GroupStates
 from services.operators.horizon import Horizon
 from services.operators.operator import Operator
 from services.operators.rows import group_key
@@ -14,7 +16,7 @@ from services.operators.table import Table
 from services.operators.windows import Windows
 
 # Where the states of a running group stand: in a window that never ends.
-_FOREVER = range(1)
+_FOREVER = 0
 
 
 class Changes(Operator):
@@ -44,29 +46,31 @@ class Changes(Operator):
         return changes.with_watermark(watermark_ms)
 
     def _add(self, batch: Batch) -> Batch:
-        windows, fold = self._windows, self._fold
-        data, changed = self._states.data, self._states.changed
-        arguments = fold.arguments(batch.values)
-        values: list[Value] = []
-        keys: list[bytes | None] = []
-        origins: list[int] = []
-        for i, (group, time) in enumerate(zip(self._groups_of(batch.values), batch.times, strict=True)):
-            for start in _FOREVER if windows is None else windows.starts_of(time):
-                key = (start, group)
-                states = data.get(key)
-                if states is None:
-                    states = data[key] = fold.zeros()
-                    if windows is not None:
-                        self._due.add(start + windows.size_ms, key)
-                changed.add(key)
-                if fold.add(states, arguments[i], time):
-                    rows = fold.rows(group, states)
-                    if windows is not None:
-                        for row in rows:
-                            row["window_start"] = start
-                            row["window_end"] = start + windows.size_ms
-                    values += rows
-                    keys += [group_key(group)] * len(rows)
-                    origins += [i] * len(rows)
-        times = [batch.times[i] for i in origins]
-        return Batch(values, keys, times, [batch.offsets[i] for i in origins], batch.watermark_ms)
+        windows = self._windows
+        starts: list[int] = []
+        if windows is not None:
+            spread = [(i, start) for i, time in enumerate(batch.times) for start in windows.starts_of(time)]
+            batch, starts = batch.take([i for i, _ in spread]), [start for _, start in spread]
+        groups = self._groups_of(batch.values)
+        # A cell is where a record counts. What is looked up or made is so once for each different one of the batch.
+        cells = groups if windows is None else list(zip(starts, groups, strict=True))
+        states = {cell: self._states_at((_FOREVER, cell) if windows is None else cell) for cell in dict.fromkeys(cells)}
+        rows, positions = self._fold.follow(groups, list(map(states.__getitem__, cells)), batch.values, batch.times)
+        if positions is not None:
+            batch, groups = batch.take(positions), [groups[i] for i in positions]
+        if windows is not None:
+            for row, i in zip(rows, range(len(cells)) if positions is None else positions, strict=True):
+                row["window_start"] = starts[i]
+                row["window_end"] = starts[i] + windows.size_ms
+        keys = {group: group_key(group) for group in dict.fromkeys(groups)}
+        return replace(batch, values=rows, keys=list(map(keys.__getitem__, groups)))
+
+    def _states_at(self, key: tuple[int, Group]) -> GroupStates:
+        """The states of a group in a window, which are about to change."""
+        self._states.changed.add(key)
+        states: GroupStates | None = self._states.data.get(key)
+        if states is None:
+            states = self._states.data[key] = self._fold.zeros()
+            if self._windows is not None:
+                self._due.add(key[0] + self._windows.size_ms, key)
+        return states

@@ -43,6 +43,22 @@ class Fold(ABC):
     def add(self, states: GroupStates, arguments: Any, time_ms: int) -> bool:
         """Count one record; whether that changes the rows."""
 
+    def follow(
+        self, groups: list[Group], states_of: list[GroupStates], values: list[Value], times: list[int]
+    ) -> tuple[list[Value], list[int] | None]:
+        """Count records one after the other, each in its own group's states, which follow records of equal groups.
+
+        Returns the rows after each record that changes them, with the position of that record; None instead of
+        positions where every record gives one row. The rows are new objects.
+        """
+        rows: list[Value] = []
+        positions: list[int] = []
+        for i, (group, states, arguments) in enumerate(zip(groups, states_of, self.arguments(values), strict=True)):
+            if self.add(states, arguments, times[i]):
+                rows += self.rows(group, states)
+                positions += [i] * (len(rows) - len(positions))
+        return rows, positions
+
     @abstractmethod
     def merge(self, left: GroupStates, right: GroupStates) -> None:
         """Count in `left` what `right` has counted, which came later; leave `right` as it is."""

@@ -32,8 +32,10 @@ def _argument(state: State) -> Any:
     return None if state is None else state[1]
 
 
+Result = Callable[..., Any] | None
+
 # The accumulators of each function and what makes its result from their states; None where a state is the result.
-_PLANS: dict[str, tuple[tuple[type[acc.Accumulator], ...], Callable[..., Any] | None]] = {
+_PLANS: dict[str, tuple[tuple[type[acc.Accumulator], ...], Result]] = {
     "count()": ((acc.Records,), None),
     "count": ((acc.Present,), None),
     "sum": ((acc.Total,), exact.number),
@@ -55,7 +57,7 @@ class Summary(Fold):
         slots: dict[tuple[type[acc.Accumulator], str | None], int] = {}
         self._accumulators: list[acc.Accumulator] = []
         self._arguments: list[Expression | None] = []
-        self._results: list[tuple[str, Callable[[GroupStates], Any]]] = []
+        self._results: list[tuple[str, Result, list[int]]] = []
         for aggregation in emit:
             argument = aggregation.argument
             kinds, result = _PLANS["count()" if argument is None else aggregation.function]
@@ -65,22 +67,22 @@ class Summary(Fold):
                     slots[kind, text] = len(slots)
                     self._accumulators.append(kind())
                     self._arguments.append(argument)
-            self._results.append((aggregation.name, _reader(result, [slots[kind, text] for kind in kinds])))
+            self._results.append((aggregation.name, result, [slots[kind, text] for kind in kinds]))
+        self._readings = [(name, _reading(result, its_slots)) for name, result, its_slots in self._results]
         self._records_slot = slots.get((acc.Records, None))
         self._steps = [(accumulator.lift, accumulator.merge) for accumulator in self._accumulators]
         self._zeros = [accumulator.zero for accumulator in self._accumulators]
         self._readers = {each.text: compile_column(each) for each in self._arguments if each is not None}
+        self._can_keep_states = not any(accumulator.merges_in_place for accumulator in self._accumulators)
         self.can_subtract = all(accumulator.subtract is not None for accumulator in self._accumulators)
 
     def zeros(self) -> GroupStates:
         return self._zeros.copy()
 
     def collect(self, groups: list[Group], values: list[Value], times: list[int]) -> tuple[Iterable[Group], Partials]:
-        by_argument = {text: Columns(groups, read(values), times) for text, read in self._readers.items()}
-        bare = Columns(groups, values, times)
         partials = [
-            accumulator.collect(bare if argument is None else by_argument[argument.text])
-            for accumulator, argument in zip(self._accumulators, self._arguments, strict=True)
+            accumulator.collect(columns)
+            for accumulator, columns in zip(self._accumulators, self._columns(groups, values, times), strict=True)
         ]
         touched = dict.fromkeys(groups) if self._records_slot is None else partials[self._records_slot]
         return touched, partials
@@ -100,6 +102,26 @@ class Summary(Fold):
                 states[slot] = merge(states[slot], state)
         return True
 
+    def follow(
+        self, groups: list[Group], states_of: list[GroupStates], values: list[Value], times: list[int]
+    ) -> tuple[list[Value], list[int] | None]:
+        if not self._can_keep_states:
+            return super().follow(groups, states_of, values, times)
+        # A column at a time: the states after each record, then the results that they make, then rows around them.
+        followed = [
+            accumulator.follow(columns, states_of, slot)
+            for slot, (accumulator, columns) in enumerate(
+                zip(self._accumulators, self._columns(groups, values, times), strict=True)
+            )
+        ]
+        unfilled = dict.fromkeys(name for name, _, _ in self._results)
+        empty_rows = {group: self._by.fields(group) | unfilled for group in dict.fromkeys(groups)}
+        rows = list(map(dict.copy, map(empty_rows.__getitem__, groups)))
+        for name, result, slots in self._results:
+            for row, value in zip(rows, _results(result, [followed[slot] for slot in slots]), strict=True):
+                row[name] = value
+        return rows, None
+
     def merge(self, left: GroupStates, right: GroupStates) -> None:
         for slot, accumulator in enumerate(self._accumulators):
             left[slot] = accumulator.merge(left[slot], right[slot])
@@ -111,15 +133,28 @@ class Summary(Fold):
 
     def rows(self, group: Group, states: GroupStates) -> list[Value]:
         row = self._by.fields(group)
-        for name, read in self._results:
+        for name, read in self._readings:
             row[name] = read(states)
         return [row]
 
+    def _columns(self, groups: list[Group], values: list[Value], times: list[int]) -> list[Columns]:
+        """For each accumulator the column that it reads; those of one argument share theirs."""
+        by_argument = {text: Columns(groups, read(values), times) for text, read in self._readers.items()}
+        bare = Columns(groups, values, times)
+        return [bare if argument is None else by_argument[argument.text] for argument in self._arguments]
 
-def _reader(result: Callable[..., Any] | None, slots: list[int]) -> Callable[[GroupStates], Any]:
+
+def _reading(result: Result, slots: list[int]) -> Callable[[GroupStates], Any]:
     read = itemgetter(*slots)
     if result is None:
         return read
     if len(slots) == 1:
         return lambda states: result(read(states))
     return lambda states: result(*read(states))
+
+
+def _results(result: Result, columns: list[list[State]]) -> list[Any]:
+    """The results that columns of states make."""
+    if result is None:
+        return columns[0]
+    return exact.numbers(columns[0]) if result is exact.number else list(map(result, *columns))
