@@ -50,6 +50,9 @@ def apply(program: Program, operator: str, records: Iterable[Record]) -> None:
         for name, table in program.tables.items()
         if name.partition("/")[0] == operator
     }
+    by_table: dict[bytes, list[tuple[bytes, bytes | None]]] = {}
     for record in records:
         table_name, _, key = record.key.partition(_SEPARATOR)
-        tables[table_name].restore(key, record.value)
+        by_table.setdefault(table_name, []).append((key, record.value))
+    for table_name, changes in by_table.items():
+        tables[table_name].restore(changes)

@@ -5,22 +5,26 @@ is forgotten without further rows.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from services.operators.batch import Batch
 from services.operators.due import Due
-from services.operators.fold import Fold, Group, GroupReader, GroupStates
+from services.operators.fold import Fold, GroupReader, GroupStates
 from services.operators.horizon import Horizon
 from services.operators.operator import Operator
 from services.operators.rows import group_key
 from services.operators.table import Table
 from services.operators.windows import Windows
 
-# Where the states of a running group stand: in a window that never ends.
-_FOREVER = 0
+Cell = Any
+"""Where a record counts, a key of the table: its group, or (window start, group)."""
 
 
 class Changes(Operator):
-    """Table `windows`: (window start, group) -> states. Derived: `_due`, which has each of them at the window's end."""
+    """Table `windows`: (window start, group) -> states, without windows group -> states.
+
+    Derived: `_due`, which has each cell at its window's end.
+    """
 
     def __init__(self, groups_of: GroupReader, windows: Windows | None, fold: Fold) -> None:
         self._groups_of = groups_of
@@ -34,15 +38,15 @@ class Changes(Operator):
     def restored(self) -> None:
         self._due = Due()
         if self._windows is not None:
-            for key in self._states.data:
-                self._due.add(key[0] + self._windows.size_ms, key)
+            for cell in self._states.data:
+                self._due.add(cell[0] + self._windows.size_ms, cell)
 
     def process(self, batch: Batch, port: int) -> Batch:
         changes = self._add(self._horizon.admit(batch))
         watermark_ms = self._horizon.advance(port, batch.watermark_ms)
-        for _, keys in self._due.take(watermark_ms):
-            for key in keys:
-                self._states.remove(key)
+        for _, cells in self._due.take(watermark_ms):
+            for cell in cells:
+                self._states.remove(cell)
         return changes.with_watermark(watermark_ms)
 
     def _add(self, batch: Batch) -> Batch:
@@ -52,9 +56,8 @@ class Changes(Operator):
             spread = [(i, start) for i, time in enumerate(batch.times) for start in windows.starts_of(time)]
             batch, starts = batch.take([i for i, _ in spread]), [start for _, start in spread]
         groups = self._groups_of(batch.values)
-        # A cell is where a record counts. What is looked up or made is so once for each different one of the batch.
-        cells = groups if windows is None else list(zip(starts, groups, strict=True))
-        states = {cell: self._states_at((_FOREVER, cell) if windows is None else cell) for cell in dict.fromkeys(cells)}
+        cells: list[Cell] = groups if windows is None else list(zip(starts, groups, strict=True))
+        states = {cell: self._states_at(cell) for cell in dict.fromkeys(cells)}
         rows, positions = self._fold.follow(groups, list(map(states.__getitem__, cells)), batch.values, batch.times)
         if positions is not None:
             batch, groups = batch.take(positions), [groups[i] for i in positions]
@@ -65,12 +68,12 @@ class Changes(Operator):
         keys = {group: group_key(group) for group in dict.fromkeys(groups)}
         return replace(batch, values=rows, keys=list(map(keys.__getitem__, groups)))
 
-    def _states_at(self, key: tuple[int, Group]) -> GroupStates:
-        """The states of a group in a window, which are about to change."""
-        self._states.changed.add(key)
-        states: GroupStates | None = self._states.data.get(key)
+    def _states_at(self, cell: Cell) -> GroupStates:
+        """The states of a cell, which are about to change."""
+        self._states.changed.add(cell)
+        states: GroupStates | None = self._states.data.get(cell)
         if states is None:
-            states = self._states.data[key] = self._fold.zeros()
+            states = self._states.data[cell] = self._fold.zeros()
             if self._windows is not None:
-                self._due.add(key[0] + self._windows.size_ms, key)
+                self._due.add(cell[0] + self._windows.size_ms, cell)
         return states

@@ -13,6 +13,7 @@ A sum of squares is an integer, or [numerator, exponent] for numerator / 2**expo
 
 from collections.abc import Iterable, Sequence
 from math import fsum, sqrt
+from typing import cast
 
 Sum = int | list[int | float]
 Squares = int | list[int]
@@ -68,10 +69,12 @@ def number(value: Sum) -> int | float | None:
     return _quotient(*_fraction(value))
 
 
-def numbers(values: list[Sum]) -> list[int | float | None]:
+def numbers(values: list[Sum]) -> Sequence[int | float | None]:
     """`number` of each: at C speed where all are integers that 64 bits hold."""
-    if values and {int}.issuperset(map(type, values)) and -_INT64 <= min(values) and max(values) < _INT64:  # type: ignore[type-var, operator]
-        return values  # type: ignore[return-value]
+    if set(map(type, values)) == {int}:
+        integers = cast(list[int], values)
+        if min(integers) >= -_INT64 and max(integers) < _INT64:
+            return integers
     return list(map(number, values))
 
 

@@ -153,7 +153,7 @@ def _reading(result: Result, slots: list[int]) -> Callable[[GroupStates], Any]:
     return lambda states: result(*read(states))
 
 
-def _results(result: Result, columns: list[list[State]]) -> list[Any]:
+def _results(result: Result, columns: list[list[State]]) -> Sequence[Any]:
     """The results that columns of states make."""
     if result is None:
         return columns[0]

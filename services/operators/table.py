@@ -5,9 +5,12 @@ drains the table into a changelog; another host restores it from there and gets 
 integers, None, bytes or (nested) tuples of them; values are what MessagePack can carry.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+
+_COLUMNS = "columns"
 
 # MessagePack ends at 64-bit integers; larger ones are written as an extension of this type, in decimal.
 _LARGE_INTEGER = 1
@@ -20,7 +23,8 @@ def large_integer(_kind: int, digits: memoryview) -> int:
     return int(bytes(digits))
 
 
-_unpack = msgspec.msgpack.Decoder(ext_hook=large_integer).decode
+decode_value: Callable[[bytes], Any] = msgspec.msgpack.Decoder(ext_hook=large_integer).decode
+"""The table value that `encode_value` was given."""
 
 
 class Table:
@@ -50,12 +54,18 @@ class Table:
         self.changed.clear()
         return records
 
-    def restore(self, key: bytes, value: bytes | None) -> None:
-        """Apply one changelog record; the table does not count it as changed."""
-        if value is None:
-            self.data.pop(decode_key(key), None)
-        else:
-            self.data[decode_key(key)] = decode_value(value)
+    def restore(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """Apply changelog records, in order; the table does not count them as changed."""
+        raw_keys, raw_values = [key for key, _ in records], [value for _, value in records]
+        keys = _all_frozen(list(map(decode_value, raw_keys)))
+        if None not in raw_values:
+            self.data.update(zip(keys, map(decode_value, raw_values), strict=True))
+            return
+        for key, value in zip(keys, raw_values, strict=True):
+            if value is None:
+                self.data.pop(key, None)
+            else:
+                self.data[key] = decode_value(value)
 
 
 class Untracked(set[Any]):
@@ -86,9 +96,19 @@ def encode_value(value: Any) -> bytes:
         return _pack(_with_large_integers(value))
 
 
-def decode_value(raw: bytes) -> Any:
-    """The table value that `encode_value` was given."""
-    return _unpack(raw)
+def columns_of(keys: list[Any]) -> Any:
+    """Keys in a form that MessagePack carries and that is quick to read: tuples of one length as their columns."""
+    lengths = {len(key) if type(key) is tuple else 0 for key in keys}
+    if len(lengths) == 1 and 0 not in lengths:
+        return {_COLUMNS: [columns_of(list(column)) for column in zip(*keys, strict=True)]}
+    return keys
+
+
+def keys_of(columns: Any) -> list[Any]:
+    """The keys that `columns_of` was given, after MessagePack has made lists of tuples."""
+    if type(columns) is dict:
+        return list(zip(*map(keys_of, columns[_COLUMNS]), strict=True))
+    return _all_frozen(columns)
 
 
 def _with_large_integers(value: Any) -> Any:
@@ -104,3 +124,7 @@ def _with_large_integers(value: Any) -> Any:
 def frozen(key: Any) -> Any:
     """A decoded key with its lists as tuples again, so that a dictionary can hold it."""
     return tuple(map(frozen, key)) if type(key) is list else key
+
+
+def _all_frozen(keys: list[Any]) -> list[Any]:
+    return list(map(frozen, keys)) if list in set(map(type, keys)) else keys

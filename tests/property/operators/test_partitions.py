@@ -68,7 +68,7 @@ class Task:
         self.watermarks = InputWatermarks(self.upstreams)
         self.tables = {**self.program.tables, **self.watermarks.tables}
         for (name, key), value in self.changelog.items():
-            self.tables[name].restore(key, value)
+            self.tables[name].restore([(key, value)])
         self.program.restored()
 
     def process(self, name: str, upstream: int, batch: Batch) -> dict[str, Batch]:

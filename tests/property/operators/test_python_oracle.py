@@ -117,8 +117,7 @@ def test_state_belongs_to_its_key_and_a_failed_call_leaves_it_as_it_was(drawn, c
         if moves:
             changelog.update(operator.tables["state"].drain())
             operator = make("counting", failures, state=True, by=("k",))
-            for key, state in changelog.items():
-                operator.tables["state"].restore(key, state)
+            operator.tables["state"].restore(list(changelog.items()))
             operator.restored()
     assert expected == found
     assert failed == [(failure.offset, failure.error, failure.attempts) for failure in failures]

@@ -107,7 +107,7 @@ def rebuilt(
         changelog.update({(name, key): value for key, value in table.drain()})
     fresh = make()
     for (name, key), value in changelog.items():
-        fresh.tables[name].restore(key, value)
+        fresh.tables[name].restore([(key, value)])
     fresh.restored()
     return fresh
 

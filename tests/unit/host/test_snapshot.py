@@ -38,12 +38,33 @@ def loaded(place: SnapshotPlace, pieces: list[tuple[bytes, bytes]]) -> dict[obje
 
 def test_a_complete_snapshot_comes_back_whole() -> None:
     """Recovery starts from it instead of from all changes."""
-    entries = {(0, f"s{i}"): [i] for i in range(12_345)}
+    entries = {(0, f"s{i}"): [i] for i in range(45_678)}
     snapshots = Snapshots(program(entries))
     pieces = taken(snapshots, now_ms=1)
     assert snapshots.place is not None
     assert len(pieces) == snapshots.place.pieces
     assert entries == loaded(snapshots.place, pieces)
+
+
+def test_keys_of_all_shapes_come_back_as_they_were() -> None:
+    """Tuples of one length travel as columns, all others one by one; a table must not notice."""
+    entries = {
+        **{(window, (f"s{i}", None)): [i] for window in (0, 60) for i in range(3)},
+        ("alone",): [7],
+        (): [8],
+        "text": [9],
+        b"raw": [10],
+        None: [11],
+    }
+    snapshots = Snapshots(program(entries))
+    pieces = taken(snapshots, now_ms=1)
+    assert snapshots.place is not None
+    assert entries == loaded(snapshots.place, pieces)
+    uniform = {(window, (f"s{i}", b"x")): [i] for window in (0, 60) for i in range(3)}
+    again = Snapshots(program(uniform))
+    pieces = taken(again, now_ms=1)
+    assert again.place is not None
+    assert uniform == loaded(again.place, pieces)
 
 
 def test_pieces_of_a_snapshot_that_was_never_completed_do_not_count() -> None:

@@ -50,8 +50,7 @@ def test_rest_is_remembered_over_a_restart(edge: InputWatermarks) -> None:
     edge.rest("e", 1)
     other = InputWatermarks({"e": Upstream(partitions=(0, 1), idle_ms=None)})
     for name, table in edge.tables.items():
-        for key, value in table.drain():
-            other.tables[name].restore(key, value)
+        other.tables[name].restore(table.drain())
     assert [("e", 100)] == other.moved(now_ms=1)
 
 

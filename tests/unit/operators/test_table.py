@@ -23,8 +23,7 @@ def test_a_value_comes_back_equal(value: Any) -> None:
     """State is rebuilt from these bytes alone."""
     table, other = Table(), Table()
     table.put("k", value)
-    for key, raw in table.drain():
-        other.restore(key, raw)
+    other.restore(table.drain())
     assert {"k": value} == other.data
     assert set() == other.changed
 
@@ -43,9 +42,7 @@ def test_a_drain_tells_each_touched_key_once_with_its_last_value() -> None:
 def test_a_tombstone_removes_what_was_restored() -> None:
     """Otherwise closed windows would open again on another host."""
     table = Table()
-    table.restore(encode_key("a"), b"\x01")
-    table.restore(encode_key("a"), None)
-    table.restore(encode_key("never there"), None)
+    table.restore([(encode_key("a"), b"\x01"), (encode_key("a"), None), (encode_key("never there"), None)])
     assert {} == table.data
 
 

@@ -68,3 +68,13 @@ def test_stddev_does_not_lose_small_differences_of_large_numbers(shift: float) -
 def test_stddev_of_one_number_is_null() -> None:
     """A sample of one says nothing about how far others are from it."""
     assert exact.stddev(1, 5, 25) is None
+
+
+def test_the_numbers_of_many_sums_are_those_of_each() -> None:
+    """Running groups ask for whole columns; the short cut for integers must pass none that 64 bits do not hold."""
+    sums: list[exact.Sum] = [1, -(2**63), 2**63 - 1]
+    for more in ([], [2**63], [-(2**63) - 1], [exact.total([0.5, 1])]):
+        expected = [exact.number(each) for each in sums + more]
+        found = list(exact.numbers(sums + more))
+        assert expected == found
+        assert list(map(type, expected)) == list(map(type, found))

@@ -33,8 +33,7 @@ def batch(*records: tuple[int, Any], watermark_ms: int = BEGINNING_MS) -> Batch:
 
 def moved(operator: Operator, fresh: Operator) -> Operator:
     for name, table in operator.tables.items():
-        for key, value in table.drain():
-            fresh.tables[name].restore(key, value)
+        fresh.tables[name].restore(table.drain())
     fresh.restored()
     return fresh
 
