@@ -6,7 +6,7 @@ integers, None, bytes or (nested) tuples of them; values are what MessagePack ca
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -59,7 +59,7 @@ class Table:
         raw_keys, raw_values = [key for key, _ in records], [value for _, value in records]
         keys = _all_frozen(list(map(decode_value, raw_keys)))
         if None not in raw_values:
-            self.data.update(zip(keys, map(decode_value, raw_values), strict=True))
+            self.data.update(zip(keys, map(decode_value, cast(list[bytes], raw_values)), strict=True))
             return
         for key, value in zip(keys, raw_values, strict=True):
             if value is None:
@@ -81,11 +81,6 @@ class Untracked(set[Any]):
 def encode_key(key: Any) -> bytes:
     """A table key as bytes: different keys give different bytes, so it also gives results a stable order."""
     return encode_value(key)
-
-
-def decode_key(raw: bytes) -> Any:
-    """The table key that `encode_key` was given."""
-    return frozen(decode_value(raw))
 
 
 def encode_value(value: Any) -> bytes:
