@@ -18,7 +18,10 @@ from platformdirs import user_cache_path, user_config_path, user_data_path
 FILE_NAME = "stigmergy.toml"
 PREFIX = "STIGMERGY_"
 CONFIG_VARIABLE = "STIGMERGY_CONFIG"
+OTHER_VARIABLES = ("DATA", "CLUSTER_KEY")
+"""After the prefix: what other parts read by themselves."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
+BROKERS_MAX = 9
 LOG_FORMATS = ("auto", "human", "json")
 
 
@@ -71,6 +74,7 @@ def load_settings(flags: Mapping[str, Any] | None = None, environment: Mapping[s
     if path is not None:
         for name, value in _read_file(path).items():
             values[name], origins[name] = _parse(name, value, where=str(path)), f"file {path}"
+    _check_variables(environment)
     for name in NAMES:
         variable = PREFIX + name.upper()
         if environment.get(variable):
@@ -97,6 +101,17 @@ def as_environment(settings: Settings) -> dict[str, str]:
     """The variables that give another process the same settings."""
     values = {setting.name: getattr(settings, setting.name) for setting in fields(settings)}
     return {PREFIX + name.upper(): "" if value is None else str(value) for name, value in values.items()}
+
+
+def _check_variables(environment: Mapping[str, str]) -> None:
+    """A misspelt variable would be ignored in silence, and its setting be another than a person believes."""
+    known = [*(name.upper() for name in NAMES), CONFIG_VARIABLE.removeprefix(PREFIX)]
+    for variable in sorted(environment):
+        word = variable.removeprefix(PREFIX)
+        if variable.startswith(PREFIX) and word not in (*known, *OTHER_VARIABLES):
+            near = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
+            if near:  # else it is for something else
+                raise SettingsError(f"{variable} is no setting", f"did you mean {PREFIX}{near[0]}?")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -142,6 +157,8 @@ def _parse_count(name: str, value: Any, *, where: str) -> int:
         count = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else 0
     except ValueError:
         count = 0
-    if count < 1:
-        raise SettingsError(f"{where}: {name} is {value!r}, expected a whole number", f"such as {name} = 1")
+    if not 1 <= count <= BROKERS_MAX:
+        raise SettingsError(
+            f"{where}: {name} is {value!r}, expected a whole number from 1 to {BROKERS_MAX}", f"such as {name} = 1"
+        )
     return count

@@ -1,5 +1,6 @@
 """`stigmergy simulate`: run the brain on a virtual clock, check it all along, and look at what it did."""
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,8 @@ import typer
 from rich.progress import Progress
 
 from services.cli.exits import ExitCode
-from services.cli.screen import console, errors, show_error
+from services.cli.options import AsJson
+from services.cli.screen import console, errors, print_json, show_error
 
 app = typer.Typer(help="Run the brain in the simulator and look at what it does.", no_args_is_help=True)
 
@@ -22,13 +24,14 @@ def simulate() -> None:
 
 
 @app.command()
-def life(seeds: Seeds = 10, first_seed: FirstSeed = 1, trace: TraceFile = None) -> None:
+def life(seeds: Seeds = 10, first_seed: FirstSeed = 1, trace: TraceFile = None, as_json: AsJson = False) -> None:
     """Flows come and go, hosts and links die and return; after every event the invariants are checked."""
     from placement.simulator.invariants import BrokenInvariantError
     from placement.simulator.scenario import Scenario, live
     from services.lab.chance import seeded
     from services.lab.tracing import trace_file
 
+    lives: list[dict[str, object]] = []
     broken = 0
     with Progress(console=errors, transient=True) as progress, trace_file(trace) as observer:
         for seed in progress.track(range(first_seed, first_seed + seeds), description="lives"):
@@ -37,14 +40,21 @@ def life(seeds: Seeds = 10, first_seed: FirstSeed = 1, trace: TraceFile = None) 
             except BrokenInvariantError as error:
                 broken += 1
                 show_error(f"seed {seed}: {error}", "run that command with --trace FILE to see every event before it")
-            else:
+                lives.append({"seed": seed, "broken": str(error)})
+                continue
+            told = {"placed": outcome.placed, "moves": outcome.moves, "lost_messages": outcome.lost_messages}
+            lives.append({"seed": seed, "broken": None, **told, "events": outcome.events})
+            if not as_json:
                 console.print(
                     f"seed {seed}: {outcome.placed} flows placed, {outcome.moves} moves, "
                     f"{outcome.lost_messages} messages lost, {outcome.events} events"
                 )
+    if as_json:
+        print_json({"lives": lives, "broken": broken})
+    elif not broken:
+        console.print(f"{seeds} lives, no invariant broken")
     if broken:
         raise typer.Exit(ExitCode.FAILURE)
-    console.print(f"{seeds} lives, no invariant broken")
 
 
 @app.command()
@@ -58,6 +68,7 @@ def place(  # noqa: PLR0917 - Typer makes options of them
     ] = None,
     trace: TraceFile = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the pheromone on the map over time into this file.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Place one random query and show what it cost; the pheromone can be drawn as it grows."""
     from services.lab.placing_run import PlacingRun
@@ -69,8 +80,11 @@ def place(  # noqa: PLR0917 - Typer makes options of them
     with trace_file(trace) as observer:
         run = PlacingRun(tasks=tasks, load=load, rules=rules, seed=first_seed, topology=topology, observer=observer)
         told = run.go(moments=4 if plot else 0)
-    for line in told:
-        console.print(line)
+    if as_json:
+        print_json(dataclasses.asdict(told))
+    else:
+        for line in told.lines():
+            console.print(line)
     if plot is not None:
         from services.lab.plots import plot_pheromone
 

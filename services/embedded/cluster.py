@@ -12,8 +12,6 @@ import msgspec
 from services.embedded.errors import StackError
 from services.embedded.ports import LOOPBACK, choose_ports
 
-BROKERS_MAX = 9
-
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """One broker: its id, its region, and the ports for clients and for the quorum of controllers."""

@@ -15,7 +15,7 @@ DEMO_SOURCE: Topic[Any] = Topic(
     message=None,
     format=Format.JSON,
     partitions=4,
-    retention=Kept(for_ms=7 * DAY_MS),
+    retention=Kept(for_ms=7 * DAY_MS, partition_bytes_max=256 << 20),
     written_by=("users",),
     read_by=("host", "users"),
     bytes_max=RECORD_BYTES_MAX,

@@ -90,7 +90,10 @@ class Home:
 
     def make(self) -> None:
         """Makes the folder, for its owner only: records, and the credentials of a Redis, are nobody else's affair."""
-        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except FileNotFoundError as fault:  # its parents are there, but take no folders, as in /proc
+            raise StackError(f"{self.path} can't be made", "choose another --home") from fault
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from typing import Self
 import psutil
 from platformdirs import user_cache_path
 
-from services.embedded.cluster import BROKERS_MAX, settle
+from services.embedded.cluster import settle
 from services.embedded.errors import StackError
 from services.embedded.home import Home, is_alive
 from services.embedded.jars import OnProgress, ensure_jars, read_jar_set
@@ -30,6 +30,7 @@ from services.embedded.process import Process
 from services.embedded.record import ProcessRecord, StackRecord, read_record, write_record
 from services.embedded.redis_server import prepare_redis
 from services.embedded.supervisor import Supervisor
+from services.settings import BROKERS_MAX
 
 KAFKA_JARS = Path(__file__).with_name("kafka.jars")
 LEFTOVER_TIMEOUT_S = 10.0

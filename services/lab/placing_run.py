@@ -1,6 +1,9 @@
 """One query placed in the simulator, told step by step: what `stigmergy simulate place` does."""
 
+import contextlib
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -15,6 +18,34 @@ from services.lab.experiments.placing import RULES, still
 
 _MOMENT_MS = 150.0
 _LIMIT_MS = 120_000.0
+
+
+@dataclass(slots=True)
+class Told:
+    """What came of it; None where nothing did."""
+
+    hosts: int
+    tasks: int
+    placed_after_ms: float | None = None
+    placement: dict[str, str] | None = None
+    latency_ms: float | None = None
+    best_ms: float | None = None
+    best_is_proven: bool | None = None
+    hops: int | None = None
+    byte_hops: float | None = None
+
+    def lines(self) -> Iterator[str]:
+        """For a person."""
+        yield f"{self.hosts} hosts, query of {self.tasks} tasks"
+        if self.placement is None or self.latency_ms is None:
+            yield "no placement found"
+            return
+        hosts = ", ".join(f"{task} at {host}" for task, host in self.placement.items())
+        yield f"placed after {self.placed_after_ms:.0f} ms: {hosts}"
+        proof = "proven optimum" if self.best_is_proven else "best known, no proof"
+        best = f", {self.latency_ms / self.best_ms:.4f} of the {proof} ({self.best_ms:.2f} ms)" if self.best_ms else ""
+        yield f"latency {self.latency_ms:.2f} ms{best}"
+        yield f"control messages: {self.hops} hops, {(self.byte_hops or 0) / 1000:.0f} kB x hops"
 
 
 class PlacingRun:
@@ -40,8 +71,8 @@ class PlacingRun:
         self.moments: list[tuple[str, dict[tuple[str, str], float]]] = []
         """Pheromone towards the first sink, at some moments: link -> probability."""
 
-    def go(self, *, moments: int) -> list[str]:
-        """Place the query; lines for a person."""
+    def go(self, *, moments: int) -> Told:
+        """Place the query, and tell."""
         body = self._body
         body.acquaint()
         begun_ms = body.kernel.now_ms
@@ -53,26 +84,18 @@ class PlacingRun:
         if moments:
             self._look(body.kernel.now_ms - begun_ms)
         latency_ms = body.latency_ms("query")
-        lines = [f"{len(self.network.hosts)} hosts, query of {len(self._flow.tasks)} tasks"]
+        told = Told(hosts=len(self.network.hosts), tasks=len(self._flow.tasks))
         if math.isinf(latency_ms):
-            return [*lines, "no placement found"]
-        hosts = ", ".join(
-            f"{task.name} at {body.leaders['query'].running[k]}" for k, task in enumerate(self._flow.tasks)
-        )
-        lines.append(f"placed after {body.kernel.now_ms - begun_ms:.0f} ms: {hosts}")
-        lines.append(f"latency {latency_ms:.2f} ms{self._against_optimum(latency_ms)}")
-        traffic = body.traffic
-        lines.append(f"control messages: {traffic.total_hops} hops, {traffic.total_byte_hops / 1000:.0f} kB x hops")
-        return lines
-
-    def _against_optimum(self, latency_ms: float) -> str:
+            return told
+        told.placed_after_ms = round(body.kernel.now_ms - begun_ms, 3)
+        told.placement = {task.name: body.leaders["query"].running[k] for k, task in enumerate(self._flow.tasks)}
+        told.latency_ms = round(latency_ms, 6)
+        told.hops, told.byte_hops = body.traffic.total_hops, body.traffic.total_byte_hops
         problem = Problem(self.network, (self._flow,), background=tuple(self._background))
-        try:
+        with contextlib.suppress(NoFeasibleHost):
             best = Exact().place(problem, rng=Random(0))
-        except NoFeasibleHost:
-            return ""
-        proof = "proven optimum" if best.proven else "best known, no proof"
-        return f", {latency_ms / best.cost_ms:.4f} of the {proof} ({best.cost_ms:.2f} ms)"
+            told.best_ms, told.best_is_proven = best.cost_ms, best.proven
+        return told
 
     def _look(self, elapsed_ms: float) -> None:
         sink = self._flow.sinks[0].host

@@ -4,13 +4,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from services.host.segment_plan import partitions_of
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
-from services.registry.snapshot import TIMEOUT_S, read_registry
+from services.registry.snapshot import POLL_S, TIMEOUT_S, read_registry
 from services.registry.spread import spread
 from services.registry.view import Slot
 from services.registry.write import write
@@ -80,6 +80,22 @@ def _make_sinks(admin: AdminClient, graph: FlowGraph, counts: dict[str, int]) ->
     width = max(counts[source.topic] for source in graph.spec.sources)
     wanted = [NewTopic(topic, num_partitions=width) for topic in missing]
     for topic, future in admin.create_topics(wanted, request_timeout=TIMEOUT_S).items():
-        future.result(timeout=TIMEOUT_S)
-        counts[topic] = width
+        try:
+            future.result(timeout=TIMEOUT_S)
+            counts[topic] = width
+        except KafkaException as fault:
+            if fault.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+            counts[topic] = _partitions_of(admin, topic)
+            missing.remove(topic)
     return tuple(missing)
+
+
+def _partitions_of(admin: AdminClient, topic: str) -> int:
+    """Of a topic that somebody made just now: it is there, but not yet in what every broker tells."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while topic not in (counts := _topic_partitions(admin)):
+        if time.monotonic() > deadline_s:
+            raise RegistryError(f"topic {topic} exists, but the broker does not show it", "try again in a moment")
+        time.sleep(POLL_S)
+    return counts[topic]

@@ -39,7 +39,7 @@ from topics.flow.specs import (
     Window,
     WindowEmit,
 )
-from topics.flow.words import CALL, FIELD, FIELD_PATH, NAME, REFERENCE
+from topics.flow.words import CALL, FIELD, FIELD_PATH, LISTED_FIELD, NAME, REFERENCE
 
 WINDOW_FIELDS = ("window_start", "window_end")
 """What a window adds to its results; no field of one's own may have these names there."""
@@ -85,7 +85,7 @@ def _filter(section: Section) -> OperatorSpec:
 def _project(section: Section) -> OperatorSpec:
     source = section.word("input", REFERENCE)
     if isinstance(section.values.get("fields"), list):
-        names = section.names("fields", most=FIELDS_MAX, word=FIELD)
+        names = section.names("fields", most=FIELDS_MAX, word=LISTED_FIELD)
         path = (*section.path, "fields")
         fields = [(n, read_expression(n, (*path, i), section.problems)) for i, n in enumerate(names) if FIELD.fits(n)]
         return Project(source, tuple(fields))

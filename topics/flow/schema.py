@@ -50,11 +50,17 @@ class Schema:
         names = [name for name, _ in self.fields]
         return one_of([*names[:8], *(["..."] if len(names) > 8 else [])]) if names else "no field at all"
 
-    def for_reading(self, paths: Iterable[str]) -> dict[str, FieldType]:
+    def for_reading(self, paths: Iterable[tuple[str, ...]]) -> dict[str, FieldType]:
         """As `topics.expressions` takes it, closed: the fields at `paths`, or all if one of them cannot exist."""
         types: dict[str, FieldType] = {}
         for path in paths:
-            for name in (*_parents(path), path):
+            if any("." in name for name in path):  # a name with a dot in it, which no schema can give a type
+                if not self.is_open:
+                    return {**dict(self.fields), **types}
+                types[".".join(path)] = "any"
+                continue
+            dotted = ".".join(path)
+            for name in (*_parents(dotted), dotted):
                 found = self.type_of(name)
                 if found is None:
                     return {**dict(self.fields), **types}

@@ -183,7 +183,7 @@ class _Checks:
         if self.problems.at(path):
             return "any"
         try:
-            return parse(text, schema=self.schema.for_reading(expression.fields), want=want).type
+            return parse(text, schema=self.schema.for_reading(expression.paths), want=want).type
         except ExpressionError as error:
             note_faults(error, path, self.problems)
             return "any"
@@ -200,7 +200,7 @@ class _Checks:
             return "any"
         text = self.text_at(path) or f"{aggregation.function}({argument.text if argument else ''})"
         try:
-            _, checked = parse_aggregation(text, schema=self.schema.for_reading(argument.fields if argument else ()))
+            _, checked = parse_aggregation(text, schema=self.schema.for_reading(argument.paths if argument else ()))
         except ExpressionError as error:
             note_faults(error, path, self.problems)
             return "any"

@@ -32,6 +32,9 @@ HOST = Word(
     re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?"), "a host's name: letters, digits, '.', '-' and '_'"
 )
 FIELD = Word(re.compile(_IDENTIFIER), "a field name: letters, digits and '_', not beginning with a digit")
+LISTED_FIELD = Word(
+    FIELD.pattern, f"{FIELD.rule}; a field inside an object gets a name of its own: fields: {{id: customer.id}}"
+)
 FIELD_PATH = Word(
     re.compile(rf"{_IDENTIFIER}(\.{_IDENTIFIER}){{0,7}}"), "a field name, or a dotted path such as 'customer.id'"
 )

@@ -1,10 +1,11 @@
 """Settings come from the file, the environment and flags; of these, a later one wins."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from services.settings import NAMES, SettingsError, as_environment, load_settings
+from services.settings import NAMES, OTHER_VARIABLES, SettingsError, as_environment, load_settings
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def test_the_file_is_named_or_here_or_the_users(folder: Path) -> None:
         ('brokers = "many"', r"brokers is 'many', expected a whole number"),
         ("brokers = true", r"brokers is True, expected a whole number"),
         ("brokers = 0", r"brokers is 0, expected a whole number"),
+        ("brokers = 99", r"brokers is 99, expected a whole number from 1 to 9"),
         ('demo = "perhaps"', r"demo is 'perhaps'[\s\S]*true or false"),
         ("home = 3", r"home is 3, expected a path"),
         ("bootstrap = 9092", r"bootstrap is 9092, expected a text"),
@@ -66,6 +68,20 @@ def test_a_wrong_file_is_told_with_what_to_do(folder: Path, text: str, message: 
     (folder / "stigmergy.toml").write_text(text)
     with pytest.raises(SettingsError, match=message):
         load_settings(environment={})
+
+
+def test_a_misspelt_variable_is_told_with_the_nearest_one(folder: Path) -> None:
+    """Ignoring it would start one broker for a person who asked for three. What is no near miss is left alone."""
+    with pytest.raises(SettingsError, match=r"STIGMERGY_BROKER is no setting[\s\S]*did you mean STIGMERGY_BROKERS\?"):
+        load_settings(environment={"STIGMERGY_BROKER": "3"})
+    assert load_settings(environment={"STIGMERGY_DATA": "/x", "STIGMERGY_UNRELATED": "1"})
+
+
+def test_variables_that_other_parts_read_are_known(folder: Path) -> None:
+    """Otherwise one of them could be taken for a misspelt setting."""
+    services = Path(__file__).parents[3] / "services"
+    read = {name for file in services.rglob("*.py") for name in re.findall(r'"STIGMERGY_([A-Z_]+)"', file.read_text())}
+    assert set() == read - {name.upper() for name in NAMES} - set(OTHER_VARIABLES) - {"CONFIG"}
 
 
 def test_a_named_file_must_exist(folder: Path) -> None:

@@ -65,6 +65,7 @@ def problems(*operators: str) -> list[str]:
     "operators",
     [
         ["z: {op: filter, input: s, where: unnamed > 0}"],
+        ['z: {op: filter, input: s, where: "`bytes.raw` > 0"}'],
         ["z: {op: map, input: s, set: {x: user.unnamed}}"],
         [
             "p: {op: python, input: s}".replace("op: python", "python: m:f"),
