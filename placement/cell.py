@@ -13,14 +13,16 @@ from placement.ants import enforcement, measuring, routing, scouting
 from placement.ants.desk import Desk
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.enforcement import Activation, Cancellation, EnforcementAnt, Pass, Release
+from placement.ants.host_view import HostView
 from placement.ants.letters import Letter, home_or_letter
 from placement.ants.measuring import MeasuringAnt
-from placement.ants.order import Serving
+from placement.ants.order import Anchor, Serving
 from placement.ants.params import AntParams
 from placement.ants.programme import Distances
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
-from placement.ants.surroundings import Digest, HostView, Surroundings
+from placement.ants.surroundings import Digest, Surroundings
+from placement.atlas import Atlas, AtlasNow
 from placement.cell_ledger import Ledger, State
 from placement.chance import Chance
 from placement.leader_events import Crowded, HostLost
@@ -67,6 +69,7 @@ class Cell:
         direct: bool,
         background: Load = IDLE,
         age: Age = _unmeasured,
+        atlas: AtlasNow | None = None,
     ) -> None:
         """`delay` measures the way of data; `direct`: it is known between all hosts (overlay), so scouts may use it.
 
@@ -86,6 +89,7 @@ class Cell:
         self.failures: dict[tuple[str, tuple[str, ...]], int] = {}
         self._delay = delay
         self._age = age
+        self._atlas = atlas
         self._parked: list[RoutingAnt | ScoutingAnt] = []
         self._asked_ms: dict[str, float] = {}
         self._reacts: dict[type, Callable[[Any, float, Chance], list[Effect]]] = {
@@ -146,11 +150,29 @@ class Cell:
         """Delay of data from this host to another it sends to."""
         return self._delay(self.host, target)
 
-    def anchor_ms(self, host: str, offset_ms: float, anchor: str) -> float:
-        """Delay from a host near this cell to an end that announced itself; 0 while nothing is known of it."""
+    def atlas(self) -> Atlas | None:
+        """All hosts and the delays between them, where every host reaches every other."""
+        return self._atlas() if self._atlas is not None else None
+
+    def straight_ms(self, destination: str) -> float:
+        """Delay of the shortest way to a destination that this cell knows of; infinite if it knows none."""
+        atlas = self.atlas()
+        if atlas is not None and atlas.knows(self.host, destination):
+            return atlas.shortest_ms(self.host, destination)
+        smelled_ms = self.scents.distance_ms(destination)
+        return math.inf if smelled_ms is None else smelled_ms
+
+    def anchor_ms(self, host: str, offset_ms: float, pull: Anchor) -> float:
+        """Delay between a host near this cell and an end that pulls at a task; 0 while nothing is known of it."""
+        anchor = pull.host
         if not anchor or host == anchor:
             return 0.0
-        direct_ms = self.distances.exact(host, anchor)
+        origin, target = (anchor, host) if pull.upstream else (host, anchor)
+        atlas = self.atlas()
+        if atlas is not None and not pull.exact and atlas.knows(origin, target):
+            # The branch between them has tasks, which may sit on hosts that make the way shorter.
+            return atlas.shortest_ms(origin, target)
+        direct_ms = self.distances.exact(origin, target)
         if direct_ms is not None:
             return direct_ms
         via = self.surroundings.via(host) or host

@@ -13,6 +13,7 @@ from typing import Any
 
 from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
+from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured
 from placement.ants.order import Offer, ScoutReport
 from placement.ants.params import AntParams
@@ -96,6 +97,8 @@ class Leader:
         """Task -> what the running plan taps for it."""
         self._avoided: set[str] = set()
         """Flows that would not serve, or have said that they will not for long."""
+        self._corrections: dict[str, HostView] = {}
+        """Hosts that turned an enforcement ant of this search back, as it saw them."""
         self.grants = Grants()
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
@@ -251,6 +254,8 @@ class Leader:
         if news.committed and not late:
             enforcing.committed = True
             return self._activate(enforcing) if enforcing.complete else []
+        if news.seen is not None:
+            self._corrections[news.seen.host] = news.seen
         why = "the enforcement ant came back too late" if news.committed else news.why
         return [*self._abandon_enforcement(), *self._try_again(why, rng)]
 
@@ -325,7 +330,8 @@ class Leader:
         self._round += 1
         alive = {task: host for task, host in self.running.items() if host not in self._dead}
         kept = tuple(sorted(self.flow.graph.task_index[task] for task in self.grants.tasks))
-        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority)
+        seen = tuple(self._corrections.values())
+        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority, seen)
         self.phase = Phase.SEARCHING
         self._search = Search(
             self.flow, reason, self._round, bounds, self._means, tries=self._failures, paid=self.plan is not None
@@ -423,6 +429,7 @@ class Leader:
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
         """Wait for the next round: as soon as the interval and the budget allow."""
         self.phase, self._search = Phase.RESTING, None
+        self._corrections.clear()  # by the next search they may be old themselves
         if after_ms is not None:
             return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
         if self.plan is None or not self.params.watch:

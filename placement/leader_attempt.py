@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from placement.ants.enforcement import Stop
+from placement.ants.host_view import HostView
 from placement.ants.order import Anchor, Offer, Order, ScoutReport
 from placement.model import Flow, Placement, Tap
 from placement.subqueries import Subquery, next_subquery
@@ -30,6 +31,8 @@ class Bounds:
     avoided: tuple[str, ...]
     """Flows not to tap."""
     seniority: int
+    corrections: tuple[HostView, ...] = ()
+    """Hosts that refused an enforcement ant of this search, as they are."""
 
 
 @dataclass(slots=True)
@@ -63,7 +66,7 @@ class Attempt:
         """What to tell the scouts of the present chain."""
         subquery, where = self.subquery, self.where
         anchors = tuple(
-            tuple(Anchor(pull.end.resolve(where), pull.path_share, pull.exact) for pull in pulls)
+            tuple(Anchor(pull.end.resolve(where), pull.path_share, pull.exact, pull.upstream) for pull in pulls)
             for pulls in subquery.pulls
         )
         return Order(
@@ -81,6 +84,7 @@ class Attempt:
             kept=bounds.kept,
             avoided=bounds.avoided,
             seniority=bounds.seniority,
+            corrections=bounds.corrections,
         )
 
     def settle(self, report: ScoutReport, flow: Flow) -> bool:

@@ -34,6 +34,8 @@ class Pull:
     end: End
     path_share: float
     exact: bool
+    upstream: bool
+    """Messages come from that end; else they go there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +123,10 @@ def _pulls(rest: _Rest, task: int, chain: tuple[int, ...], used: set[int]) -> tu
         if other in chain:
             continue  # an edge that skips tasks of the same chain pulls both its ends together anyway
         if other < 0 or other in rest.settled:
-            found.append(Pull(_end(edge, upstream=upstream), edge.path_share, exact=True))
+            found.append(Pull(_end(edge, upstream=upstream), edge.path_share, exact=True, upstream=upstream))
         else:
             ends = _far_ends(rest, other, chain, upstream=upstream)
-            found += [Pull(end, edge.path_share / len(ends), exact=False) for end in ends]
+            found += [Pull(end, edge.path_share / len(ends), exact=False, upstream=upstream) for end in ends]
     return tuple(found)
 
 

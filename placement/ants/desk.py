@@ -7,10 +7,10 @@ answers the second scout from memory, as long as nothing changed in between.
 from collections import OrderedDict
 from typing import Any
 
+from placement.ants.host_view import HostView
 from placement.ants.order import Order
 from placement.ants.pricing import Pricer
 from placement.ants.programme import Ways
-from placement.ants.surroundings import HostView
 
 Question = tuple[float, Ways]
 """What a scout brings: its position along the trail, its ways so far."""

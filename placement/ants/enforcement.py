@@ -12,9 +12,9 @@ from enum import Enum
 from typing import Protocol
 
 from placement.ants.effects import Home, Lost, Send
+from placement.ants.host_view import HostView
 from placement.ants.letters import home_or_letter
 from placement.ants.order import Offer, Serving
-from placement.ants.surroundings import HostView
 from placement.cell_ledger import Booking, Ledger, State
 from placement.evaluator_pricing import price_on_host
 from placement.model import Flow
@@ -78,6 +78,8 @@ class EnforcementAnt:
     phase: Pass = Pass.RESERVE
     why: str = ""
     seniority: int = 0
+    seen: HostView | None = None
+    """The host that turned it back, as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class Enforced:
     epoch: int
     committed: bool
     why: str = ""
+    seen: HostView | None = None
+    """The host that had no room, or has become too dear: scouts that believed otherwise had old news of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,7 @@ def _reserve(
     if stop.mask:
         refusal = _book(ant, stop, cell, params, now_ms=now_ms)
         if refusal is not None:
-            return _turn_back(ant, refusal, cell)
+            return _turn_back(replace(ant, seen=replace(cell.view(), links=())), refusal, cell)
     if ant.at + 1 < len(ant.stops):
         return [Send(ant.stops[ant.at + 1].host, replace(ant, at=ant.at + 1))]
     if stop.mask:
@@ -209,5 +213,5 @@ def _turn_back(ant: EnforcementAnt, why: str, cell: EnforcementCell) -> list[Sen
 def _back(ant: EnforcementAnt, cell: EnforcementCell) -> list[Send | Home | Lost]:
     if ant.at > 0:
         return [Send(ant.stops[ant.at - 1].host, replace(ant, at=ant.at - 1))]
-    news = Enforced(ant.epoch, ant.phase is Pass.COMMIT, ant.why)
+    news = Enforced(ant.epoch, ant.phase is Pass.COMMIT, ant.why, ant.seen)
     return home_or_letter(cell.host, ant.home, ant.flow.name, news)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from placement.ants.effects import Home, Lost, Send
+from placement.ants.host_view import HostView
 from placement.ants.letters import home_or_letter
-from placement.ants.surroundings import HostView
 from placement.evaluator_pricing import price_on_host
 from placement.model import Flow
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from placement.ants.host_view import HostView
 from placement.model import Flow
 
 
@@ -13,6 +14,8 @@ class Anchor:
     host: str
     share: float
     exact: bool
+    upstream: bool = False
+    """Messages come from there; else they go there. Delays may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Order:
     """Flows that would not serve, or will not for long."""
     seniority: int = 0
     """Place of this flow in the order of submission; only older flows are tapped."""
+    corrections: tuple[HostView, ...] = ()
+    """Hosts that turned an enforcement ant of this search back, as it saw them: digests elsewhere may be older."""
 
     @cached_property
     def tappable(self) -> tuple[tuple[int, str], ...]:
@@ -86,6 +91,11 @@ class Order:
         """The share of the flow's paths that run through each task of the chain."""
         graph = self.flow.graph
         return tuple(sum(edge.path_share for edge in graph.into[task]) for task in self.tasks)
+
+    @cached_property
+    def corrected(self) -> dict[str, HostView]:
+        """Host to what is known better."""
+        return {view.host: view for view in self.corrections}
 
     @cached_property
     def settled_masks(self) -> dict[str, int]:

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
+from placement.ants.host_view import HostView
 from placement.ants.order import Order
-from placement.ants.surroundings import HostView
 from placement.evaluator_pricing import price_on_host
 from placement.queueing import IDLE, Load, load_of
 

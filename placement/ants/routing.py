@@ -46,7 +46,7 @@ class RoutingAntReturned:
     destination: str
     trip_ms: float
     distance_ms: float
-    """Propagation alone, without queues."""
+    """Propagation alone, without queues, by the shortest way that the ant or its home knows."""
     byte_hops: float
     """What this ant cost the network."""
 
@@ -60,6 +60,10 @@ class RoutingCell(Protocol):
 
     def queue_wait_ms(self) -> float:
         """Time a message waits in this host's server queue."""
+        ...
+
+    def straight_ms(self, destination: str) -> float:
+        """Delay of the shortest way to a destination that this cell knows of; infinite if it knows none."""
         ...
 
 
@@ -112,6 +116,7 @@ def _homeward(ant: RoutingAnt, cell: RoutingCell, *, now_ms: float) -> list[Send
     if towards_source is None:
         trail = ant.trail
         byte_hops = (trail.hops + len(trail.hosts)) * (ENVELOPE_BYTES + routing_bytes(len(trail.hosts)))
-        news = RoutingAntReturned(ant.round, ant.destination, trail.elapsed_ms[-1], trail.distance_ms[-1], byte_hops)
+        distance_ms = min(trail.distance_ms[-1], cell.straight_ms(ant.destination))
+        news = RoutingAntReturned(ant.round, ant.destination, trail.elapsed_ms[-1], distance_ms, byte_hops)
         return home_or_letter(cell.host, ant.home, ant.flow, news)
     return [Send(towards_source, ant)]

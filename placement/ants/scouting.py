@@ -9,17 +9,19 @@ from enum import Enum
 from typing import Protocol
 
 from placement.ants.desk import Desk
+from placement.ants.dream import stations
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.greedy import place_greedily, shift
+from placement.ants.host_view import HostView
 from placement.ants.letters import home_or_letter
-from placement.ants.order import Offer, Order, ScoutReport, Serving, Spot
+from placement.ants.order import Anchor, Offer, Order, ScoutReport, Serving, Spot
 from placement.ants.pricing import Pricer
 from placement.ants.programme import Candidate, Distances, Way, Ways, anchored, cut_back, extend, finish, no_tasks_yet
 from placement.ants.routing import RoutingCell, walk_on
 from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
-from placement.ants.surroundings import HostView
 from placement.ants.tapping import offers, tapped, with_taps
 from placement.ants.trail import Trail
+from placement.atlas import Atlas
 from placement.chance import Chance
 from placement.queueing import UTILISATION_CAP
 
@@ -48,6 +50,10 @@ class ScoutingParams:
     ways_kept: int = 6
     explore: float = 0.1
     """Share of hops that ignore the pheromone."""
+    dreaming: float = 0.5
+    """Share of scouts that go where they dream, in a network with an atlas."""
+    dreams: int = 2
+    """Worlds that a dreaming scout imagines."""
     shift: bool = False
     queues: bool = False
     """Whether scouts wait in server queues like data. Ours have a topic of their own; routing ants measure queues."""
@@ -60,9 +66,16 @@ class ScoutingParams:
     def __post_init__(self) -> None:
         if not 0 < self.least_alpha <= self.most_alpha <= 1:
             raise ValueError(f"alpha from {self.least_alpha} to {self.most_alpha}; give a rising pair in (0, 1]")
-        if not 0 <= self.explore <= 1:
-            raise ValueError(f"explore is {self.explore}; give a share from 0 to 1")
-        for name, least in (("nearby_hosts", 0), ("ways_kept", 1), ("failures_to_weaken", 1), ("max_hops", 1)):
+        for name in ("explore", "dreaming"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; give a share from 0 to 1")
+        for name, least in (
+            ("dreams", 1),
+            ("nearby_hosts", 0),
+            ("ways_kept", 1),
+            ("failures_to_weaken", 1),
+            ("max_hops", 1),
+        ):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}; give at least {least}")
 
@@ -90,6 +103,8 @@ class ScoutingAnt:
     stage: Stage = Stage.OUT
     way: Way | None = None
     byte_hops: float = 0.0
+    dreamed: tuple[str, ...] | None = None
+    """Hosts it has still to look at, one hop each; None: it walks by pheromone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +139,12 @@ class ScoutingCell(RoutingCell, Protocol):
         """Hosts around it, with their distance."""
         ...
 
-    def anchor_ms(self, host: str, offset_ms: float, anchor: str) -> float:
-        """Estimated delay from a host near this cell to an end that announced itself."""
+    def anchor_ms(self, host: str, offset_ms: float, anchor: Anchor) -> float:
+        """Estimated delay between a host near this cell and an end that pulls at a task."""
+        ...
+
+    def atlas(self) -> Atlas | None:
+        """All hosts with their delays; None where cells know only their surroundings."""
         ...
 
 
@@ -156,7 +175,11 @@ def _outward(
     ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, *, now_ms: float, rng: Chance
 ) -> list[Send | Home | Lost]:
     order = ant.order
+    if ant.trail.hops == 0:
+        ant = replace(ant, dreamed=_dreamed(order, cell, params, rng=rng))
     ant = replace(ant, ways=_placed_here(ant, cell, params))
+    if ant.dreamed is not None and (ant.dreamed or cell.host != order.end):
+        return _follow_dream(ant, ant.dreamed, cell)
     if cell.host == ant.destination and ant.destination != order.end:
         trail = ant.trail
         here = Trail((cell.host,), trail.elapsed_ms[-1:], trail.distance_ms[-1:], trail.age_ms, trail.hops)
@@ -178,6 +201,29 @@ def _outward(
         ways = cut_back(ways, onward.distance_ms[-1])
     ant = _counted(replace(ant, trail=onward, ways=ways))
     return [Send(onward.last, ant, queued=params.queues and onward.last != ant.destination)]
+
+
+def _dreamed(order: Order, cell: ScoutingCell, params: ScoutingParams, *, rng: Chance) -> tuple[str, ...] | None:
+    """Where a scout that leaves here goes to look, if it is one that dreams."""
+    atlas = cell.atlas()
+    if atlas is None or not atlas.knows(order.start, order.end) or params.rule is Rule.GREEDY:
+        return None
+    if rng.random() >= params.dreaming:
+        return None
+    known = {view.host: view.load.rho for view, _ in cell.near()} | {cell.host: cell.view().load.rho}
+    return stations(order, atlas, known, dreams=params.dreams, rng=rng)
+
+
+def _follow_dream(ant: ScoutingAnt, dreamed: tuple[str, ...], cell: ScoutingCell) -> list[Send | Home | Lost]:
+    """One hop to the next host it dreamed of, or to the end."""
+    target, left = (dreamed[0], dreamed[1:]) if dreamed else (ant.order.end, ())
+    delay_ms = cell.distances.exact(cell.host, target)
+    assert delay_ms is not None, "a cell with an atlas knows all delays"
+    onward = ant.trail.leave(target, wait_ms=0.0, link_ms=delay_ms)
+    if onward is None:
+        return [Lost(ant, "a cycle took more than half its life")]
+    ant = replace(ant, trail=onward, dreamed=left, destination=ant.order.end)
+    return [Send(target, _counted(ant))]
 
 
 def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
@@ -224,6 +270,8 @@ def _programme(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> 
 
 
 def _pricer(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, view: HostView) -> Pricer:
+    if view.host != cell.host:
+        view = ant.order.corrected.get(view.host, view)
     folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
     return cell.desk.pricer(folder, ant.order, view, cap=ant.alpha, social=params.social)
 
@@ -236,7 +284,7 @@ def _candidate(
     for anchors in order.anchors:
         exact_ms = steer_ms = 0.0
         for anchor in anchors:
-            pull_ms = order.flow.weight * anchor.share * cell.anchor_ms(view.host, offset_ms, anchor.host)
+            pull_ms = order.flow.weight * anchor.share * cell.anchor_ms(view.host, offset_ms, anchor)
             if anchor.exact:
                 exact_ms += pull_ms
             elif params.join_hint:

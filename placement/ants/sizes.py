@@ -20,6 +20,8 @@ _PER_WAY = 12
 _PER_SEGMENT = 8
 _PER_IDENTITY = 8
 _PER_TAP = 12
+_PER_STATION = 2
+_PER_VIEW = 30
 
 
 def routing_bytes(hosts: int) -> int:
@@ -34,7 +36,8 @@ def scout_bytes(ant: "ScoutingAnt") -> int:
     ways = sum(_PER_WAY + _PER_SEGMENT * len(way.prices) for way in carried)
     if order.tappable:
         ways += _PER_IDENTITY * len(order.tappable) + sum(_PER_TAP for way in carried if way.tap is not None)
-    own = _PER_SEGMENT * (len(order.settled) + len(order.running))
+    own = _PER_SEGMENT * (len(order.settled) + len(order.running)) + _PER_VIEW * len(order.corrections)
+    own += _PER_STATION * len(ant.dreamed or ())
     return _FIXED + _PER_HOP * len(ant.trail.hosts) + _PER_TASK * len(order.tasks) + own + ways
 
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from placement.ants.effects import Send
+from placement.ants.host_view import HostView
 from placement.ants.order import Serving
-from placement.queueing import IDLE, Load
+from placement.queueing import IDLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +27,6 @@ class SurroundingsParams:
             raise ValueError(f"hops is {self.hops}; a cell must at least know its neighbours: give 1 or more")
         if self.change < 0:
             raise ValueError(f"change is {self.change}; give 0 or more")
-
-
-@dataclass(frozen=True, slots=True)
-class HostView:
-    """A host as seen by an ant: what it can do and what it carries."""
-
-    host: str
-    capacity: float
-    load: Load
-    links: tuple[tuple[str, float], ...] = ()
-    """Its own neighbours and the delay to each."""
 
 
 @dataclass(frozen=True, slots=True)

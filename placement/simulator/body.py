@@ -14,6 +14,7 @@ from placement.ants.enforcement import Release
 from placement.ants.order import Offer
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.sizes import ENVELOPE_BYTES, size_bytes
+from placement.atlas import Atlas
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
 from placement.evaluator_incremental import Ledger as TrueLedger
@@ -80,6 +81,7 @@ class Body:
         self._down_links: set[tuple[str, str]] = set()
         self._rngs: dict[str, Chance] = {}
         self._timers: dict[tuple[str, str], int] = {}
+        self._drawn: tuple[Network, Atlas] | None = None
         self._direct = isinstance(network, OverlayNetwork)
         self._fastest = max(host.capacity for host in network.hosts)
         self._background = {host.name: load for host, load in zip(network.hosts, background, strict=False)}
@@ -172,6 +174,13 @@ class Body:
         index = self.network.host_index
         return float(self.network.delays_ms[index[origin], index[target]])
 
+    def _atlas(self) -> Atlas:
+        """What the registry of an overlay tells every host."""
+        if self._drawn is None or self._drawn[0] is not self.network:
+            names = tuple(host.name for host in self.network.hosts)
+            self._drawn = (self.network, Atlas(names, self.network.capacities, self.network.delays_ms))
+        return self._drawn[1]
+
     def latency_ms(self, flow: str) -> float:
         """Mean end-to-end latency of a running flow; infinite if it does not run."""
         return self.truth.latency(flow).mean_ms if flow in self.truth.running else math.inf
@@ -205,6 +214,7 @@ class Body:
             direct=self._direct,
             background=self._background.get(host, IDLE),
             age=self.age_ms,
+            atlas=self._atlas if self._direct else None,
         )
 
     # Interpreting effects.

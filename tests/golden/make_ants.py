@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Pass, Release, Stop
+from placement.ants.host_view import HostView
 from placement.ants.letters import Letter
 from placement.ants.measuring import Leg, Measured, MeasuringAnt, RunningStop, TapHere
 from placement.ants.order import Anchor, Offer, Order, ScoutReport, Serving, Spot
 from placement.ants.programme import Way
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutFailed, ScoutingAnt, Stage
-from placement.ants.surroundings import Digest, HostView
+from placement.ants.surroundings import Digest
 from placement.ants.trail import Trail
 from placement.leader_events import Crowded, HostLost, ServedFrom, ServingEnds, TapAnswered, TapAsked
 from placement.model import Sink, Source, Task, chain
@@ -41,6 +42,7 @@ SPOT = Spot("mid", 5.25, 1.5)
 OFFER = Offer("chat", "chat.aaaa", "mid", "edge-2", 6.5)
 SERVING = Serving("aaaa", 7, OFFER)
 WAY = Way(12.5, 6.25, 0.5, (SPOT,), (("mid", 3.75),), SPOT, OFFER, 1)
+SEEN = HostView("mid", 1.5, Load(1.0, 0.5, 0.25, 1.0, 1.0, 2.0), (("noc", 5.25),))
 ORDER = Order(
     FLOW,
     round=3,
@@ -49,16 +51,27 @@ ORDER = Order(
     start="edge-1",
     end="noc",
     shares=(1.0, 0.75, 0.5),
-    anchors=((Anchor("noc", 0.5, exact=True),), ()),
+    anchors=((Anchor("noc", 0.5, exact=True, upstream=True),), ()),
     settled=(("mid", 1),),
     running=(("edge-1", 3),),
     tapped=(1,),
     kept=(0,),
     avoided=("gone",),
     seniority=7,
+    corrections=(SEEN,),
 )
 SCOUT = ScoutingAnt(
-    ORDER, "edge-1", "noc", TRAIL, ((WAY,), (), (WAY, WAY)), 0.95, 2, Stage.HOME, way=WAY, byte_hops=640.0
+    ORDER,
+    "edge-1",
+    "noc",
+    TRAIL,
+    ((WAY,), (), (WAY, WAY)),
+    0.95,
+    2,
+    Stage.HOME,
+    way=WAY,
+    byte_hops=640.0,
+    dreamed=("far",),
 )
 REPORT = ScoutReport("talk", 3, 0, ("mid", "mid"), 12.5, 13.0, 6.25, (("mid", 3.75),), 4, 1_280.0, OFFER, 1)
 
@@ -66,9 +79,7 @@ SAMPLES: tuple[Any, ...] = (
     RoutingAnt("talk", 3, "noc", TRAIL, "edge-1", homeward=True),
     Scent("noc", 4, "mid", 5.25),
     Announce("noc"),
-    Digest(
-        HostView("mid", 1.5, Load(1.0, 0.5, 0.25, 1.0, 1.0, 2.0), (("noc", 5.25),)), 9, "edge-1", 2.5, 1, (SERVING,)
-    ),
+    Digest(SEEN, 9, "edge-1", 2.5, 1, (SERVING,)),
     Probe(7),
     Echo(7, 0.25),
     SCOUT,
@@ -82,14 +93,14 @@ SAMPLES: tuple[Any, ...] = (
         1.5,
         0.5,
     ),
-    EnforcementAnt(FLOW, 5, "edge-1", (Stop("mid", 3, 3.75, (OFFER,)),), 15.0, True, 0, Pass.COMMIT, "why", 7),
+    EnforcementAnt(FLOW, 5, "edge-1", (Stop("mid", 3, 3.75, (OFFER,)),), 15.0, True, 0, Pass.COMMIT, "why", 7, SEEN),
     Activation("talk", 5, "edge-1"),
     Cancellation("talk", 5),
     Release("talk", 4),
     Letter("talk", RoutingAntReturned(3, "noc", 15.0, 10.5, 512.0)),
     Letter("talk", REPORT),
     Letter("talk", ScoutFailed(3, 0, 640.0)),
-    Letter("talk", Enforced(5, True, "why")),
+    Letter("talk", Enforced(5, True, "why", SEEN)),
     Letter("talk", Measured(3, 12.5, 6.25)),
     Letter("talk", Crowded("mid")),
     Letter("talk", HostLost("mid")),

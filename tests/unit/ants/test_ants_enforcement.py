@@ -7,8 +7,9 @@ import pytest
 
 from placement.ants.effects import Home, Send
 from placement.ants.enforcement import Enforced, EnforcementAnt, EnforcementParams, Pass, Stop, step
+from placement.ants.host_view import HostView
 from placement.ants.params import IMPROVED
-from placement.ants.surroundings import Digest, HostView
+from placement.ants.surroundings import Digest
 from placement.cell import Cell
 from placement.cell_ledger import Booking, Ledger, State
 from placement.evaluator_pricing import price_on_host
@@ -126,3 +127,10 @@ def test_parameters_check_themselves(wrong: dict[str, float]) -> None:
     """Told at once."""
     with pytest.raises(ValueError, match=r"give|must"):
         EnforcementParams(**wrong)
+
+
+def test_it_brings_home_how_the_host_that_turned_it_back_is() -> None:
+    """Scouts priced the host by an old digest; without this the next ones would find the same price again."""
+    busy = cell("x", Load(rate_per_ms=0.05, rho=0.5, square=5.0, burst=0.05, rate_squares=0.0025))
+    (home,) = step(ant(), busy, PARAMS, now_ms=0.0)
+    assert home.message.news.seen == HostView("x", 1.0, busy.ledger.load())

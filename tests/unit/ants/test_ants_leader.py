@@ -9,6 +9,7 @@ import pytest
 
 from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
+from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured, MeasuringAnt
 from placement.ants.order import ScoutReport
 from placement.ants.params import IMPROVED
@@ -20,6 +21,7 @@ from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.leader_params import Release as AntRelease
 from placement.leader_phases import Phase
 from placement.model import Edge, Flow, Sink, Source, Task, chain
+from placement.queueing import Load
 
 FLOW = chain("f", Source("in", "s", 0.01, message_bytes=1000.0), (Task("a", 4.0), Task("b", 4.0)), Sink("out", "d"))
 PARAMS = replace(
@@ -392,3 +394,21 @@ def test_an_infinite_present_cost_moves_whatever_the_damping_says() -> None:
     stage.look_again(now_cost_ms=math.inf)
     stage.report("y", "y", cost_ms=60.0)
     assert stage.sent(EnforcementAnt)
+
+
+def test_scouts_after_a_refusal_know_what_the_enforcement_ant_saw() -> None:
+    """And only those: a host that was full a minute ago may be free when the leader looks again."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("x", "x")
+    stage.report("x", "x")
+    seen = HostView("x", 1.0, Load(rate_per_ms=0.05, rho=0.9, square=5.0, burst=0.05, rate_squares=0.0025))
+    stage.tell(Enforced(1, committed=False, why="dear", seen=seen))
+    stage.ants_return()
+    assert {(seen,)} == {scout.order.corrections for scout in stage.sent(ScoutingAnt)}
+    stage.report("y", "y")
+    stage.report("y", "y")
+    stage.tell(Enforced(2, committed=True))
+    stage.look_again(60.0)
+    assert {()} == {scout.order.corrections for scout in stage.sent(ScoutingAnt)}

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from placement.ants.host_view import HostView
 from placement.ants.order import Order
 from placement.ants.pricing import Pricer, without
-from placement.ants.surroundings import HostView
 from placement.evaluator_pricing import price_on_host
 from placement.model import Sink, Source, Task, chain
 from placement.queueing import IDLE, Load, wait_ms

@@ -1,5 +1,6 @@
 """Routing ants: the walk out, cycles, and what they teach on the way home."""
 
+import math
 from random import Random
 from types import SimpleNamespace
 
@@ -13,12 +14,13 @@ from placement.pheromone import PheromoneParams, PheromoneTable
 PARAMS = RoutingParams(max_hops=5)
 
 
-def cell(host: str, links_ms: dict[str, float], wait_ms: float = 0.0) -> SimpleNamespace:
+def cell(host: str, links_ms: dict[str, float], wait_ms: float = 0.0, straight_ms: float = math.inf) -> SimpleNamespace:
     return SimpleNamespace(
         host=host,
         links_ms=links_ms,
         pheromone=PheromoneTable(links_ms, PheromoneParams()),
         queue_wait_ms=lambda: wait_ms,
+        straight_ms=lambda destination: straight_ms,
     )
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from placement.ants.surroundings import Digest, HostView, Surroundings, SurroundingsParams
+from placement.ants.host_view import HostView
+from placement.ants.surroundings import Digest, Surroundings, SurroundingsParams
 from placement.pheromone import PheromoneParams, PheromoneTable
 from placement.queueing import Load
 from placement.scent import Scent, ScentMap, ScentParams

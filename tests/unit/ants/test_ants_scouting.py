@@ -7,10 +7,11 @@ from random import Random
 import pytest
 
 from placement.ants.effects import Home, Lost, Send
+from placement.ants.host_view import HostView
 from placement.ants.order import Anchor, Order
 from placement.ants.params import IMPROVED, PAPER, AntParams
 from placement.ants.scouting import ScoutingParams, Stage, scout, step
-from placement.ants.surroundings import Digest, HostView
+from placement.ants.surroundings import Digest
 from placement.ants.trail import Trail
 from placement.cell import Cell
 from placement.evaluator_pricing import price_on_host
@@ -148,6 +149,16 @@ def test_the_programme_uses_a_host_beside_the_trail_and_pays_the_detour() -> Non
     assert pytest.approx(10.0 + 2 * 1.5 + price) == report.cost_ms
     on_trail = report_of(walk(row(IMPROVED, HALF, HALF, HALF), replace(params, nearby_hosts=0)))
     assert on_trail.cost_ms > report.cost_ms
+
+
+def test_what_an_enforcement_ant_saw_counts_more_than_an_old_digest() -> None:
+    """A host that moved out of reach of its neighbours' news would be chosen and refuse for ever."""
+    cells = row(IMPROVED, FULL, FULL)
+    for here in cells:
+        here.surroundings.hear(Digest(HostView("side", 1.0, IDLE), 1, next(iter(here.links_ms)), 0.0, 0), here.links_ms)
+    assert set(report_of(walk(cells, IMPROVED.scouting)).hosts) == {"side"}
+    corrected = replace(ORDER, round=2, corrections=(HostView("side", 1.0, FULL),))
+    assert isinstance(walk(cells, IMPROVED.scouting, order=corrected), Lost)
 
 
 def test_a_way_never_returns_to_a_host_it_has_left() -> None:

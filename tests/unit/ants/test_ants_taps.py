@@ -8,13 +8,14 @@ import pytest
 
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Pass, Release, Stop
+from placement.ants.host_view import HostView
 from placement.ants.letters import Letter
 from placement.ants.measuring import MeasuringAnt, RunningStop, TapHere
 from placement.ants.order import Offer, Order, ScoutReport, Serving
 from placement.ants.params import IMPROVED, PAPER, AntParams
 from placement.ants.routing import RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt, scout
-from placement.ants.surroundings import Digest, HostView
+from placement.ants.surroundings import Digest
 from placement.cell import Cell
 from placement.cell_ledger import Booking, State
 from placement.evaluator_pricing import price_on_host
