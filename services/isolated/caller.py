@@ -29,6 +29,8 @@ from topics.flow import specs
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 0.1
+LOOK_S_MAX = 1.0
+"""What one look may add to the time that a child has taken."""
 BAD_IN_A_ROW_MAX = 5
 """So many records that hang or kill, and no other between them, and the function is given up."""
 
@@ -248,19 +250,24 @@ class _Child:
 
 
 class _Watch:
-    """Over one exchange: how long the child has been at the same record."""
+    """Over one exchange: how long the child has been at the same record. When a host is frozen, so is its child: time
+    in which nobody looked does not count.
+    """
 
     def __init__(self, child: _Child, patience_s: float) -> None:
         self._child = child
         self._patience_s = patience_s
         self._done = child.done
-        self._since_s = time.monotonic()
+        self._watched_s = 0.0
+        self._looked_s = time.monotonic()
 
     def look(self) -> None:
         done, now_s = self._child.done, time.monotonic()
+        self._watched_s += min(now_s - self._looked_s, LOOK_S_MAX)
+        self._looked_s = now_s
         if done != self._done:
-            self._done, self._since_s = done, now_s
-        elif now_s - self._since_s > self._patience_s:
+            self._done, self._watched_s = done, 0.0
+        elif self._watched_s > self._patience_s:
             raise _ChildEndedError(done, f"took longer than {self._patience_s:g} s", hung=True)
 
 

@@ -59,6 +59,10 @@ def greedy(record):
         bytearray(10**9)
     return record
 
+def waits_long(record):
+    time.sleep(0.8)
+    return record
+
 def waits(record):
     time.sleep(0.05)
     return {"n": record["n"]}
@@ -183,3 +187,21 @@ def test_what_cannot_be_called_is_told_in_the_same_words(tmp_path: Path, make: C
     """The host never imports a user's module, and still says what is wrong with it."""
     with pytest.raises(FunctionError, match="no function 'nothing'; it has: always_hangs, counted"):
         make("nothing").check()
+
+
+def test_a_host_that_was_frozen_blames_no_record(
+    make: Callable[..., IsolatedCaller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A paused machine pauses the function, too: when both wake up, it has not hung, it has not had its time."""
+    started_s = time.monotonic()
+    true_s = time.monotonic
+
+    def after_a_pause() -> float:
+        return true_s() + (3_600 if true_s() > started_s + 0.4 else 0)
+
+    caller = make("waits_long", timeout_ms=2_000)
+    caller.check()
+    started_s = true_s()
+    monkeypatch.setattr("services.isolated.caller.time.monotonic", after_a_pause)
+    answers = caller.call(records(1))
+    assert ([[0]], {}) == (numbers(answers.results), answers.errors)
