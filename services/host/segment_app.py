@@ -62,10 +62,11 @@ class SegmentApp(faust.App):
 
     async def put(self, block: FetchedBlock) -> None:
         """Hand a block to the agent; waits while too many are under way."""
-        await self._blocks.send(value=block)
+        # As a bare value: what an event adds (message, acknowledgement, sensors) nobody here would read.
+        await self._blocks.put(block)
 
     async def settled(self) -> None:
         """Returns when every block that was put before has reached its task."""
         reached = asyncio.get_running_loop().create_future()
-        await self._blocks.send(value=reached)
+        await self._blocks.put(reached)
         await reached
