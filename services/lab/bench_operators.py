@@ -1,8 +1,8 @@
 """Bench: operators against a hand-written loop that does the same.
 
-The job is `filter -> project -> tumbling count by key`, JSON in and out, in process. On one side the operators as a
+The work is `filter -> project -> tumbling count by key`, JSON in and out, in process. On one side the operators as a
 host runs them, batch by batch, with decoding, event time and lateness before and encoding after; on the other a
-plain loop over records with msgspec, written for this job alone: once on dictionaries, as operators work (the baseline
+plain loop over records with msgspec, written for this alone: once on dictionaries, as operators work (the baseline
 of every ratio), and once on a struct with just the four fields that matter, the best that we know how to write. All
 must give the same results. They run in turn, several times; a ratio is made of runs next to each other, so that a slow
 minute of the machine hits all. Seconds are those of the processor, which are the wall clock's on a machine with nothing
@@ -109,7 +109,7 @@ class Counts:
 
 
 def hand_written(raws: Sequence[bytes]) -> list[bytes]:
-    """What someone writes who needs this one job and knows Python well."""
+    """What someone writes who needs this one workload and knows Python well."""
     decode = msgspec.json.Decoder().decode
     counted = Counts()
     windows = counted.windows
@@ -139,7 +139,7 @@ def hand_written(raws: Sequence[bytes]) -> list[bytes]:
 
 
 class Packet(msgspec.Struct):
-    """The fields that the job reads; msgspec skips the others."""
+    """The fields that the workload reads; msgspec skips the others."""
 
     ts: int
     src: str
@@ -178,7 +178,7 @@ def hand_written_struct(raws: Sequence[bytes]) -> list[bytes]:
 
 
 class Operators:
-    """The same job as a compiled flow, driven in batches as `flow run` and hosts do."""
+    """The same workload as a compiled flow, driven in batches as `flow run` and hosts do."""
 
     def __init__(self, flow: str) -> None:
         self.graph: FlowGraph = parse_graph(flow)

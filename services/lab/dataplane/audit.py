@@ -1,4 +1,4 @@
-"""Whether a side did the job: its results, key by key and in order, against what the job's definition gives."""
+"""Whether a side did the work: its results, key by key and in order, against what the workload's definition gives."""
 
 import uuid
 from typing import Any
@@ -7,19 +7,19 @@ import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
 from services.lab.dataplane.ground import BenchError
-from services.lab.dataplane.jobs import PARTITIONS, Counts, Job, Packet
+from services.lab.dataplane.workloads import PARTITIONS, Counts, Packet, Workload
 
 RESULTS_AUDITED = 40_000
 """Of each partition, from the beginning. A key's records and results are all in one partition, in order."""
 POLL_RECORDS_MAX, POLL_S = 10_000, 0.2
 
 
-def audit(bootstrap: str, job: Job, source: str, sink: str, *, count: int = RESULTS_AUDITED) -> None:
+def audit(bootstrap: str, workload: Workload, source: str, sink: str, *, count: int = RESULTS_AUDITED) -> None:
     """Raises BenchError at the first key whose results are not those expected, as far as both were read."""
     expected: dict[str, list[Any]] = {}
     counts: Counts = {}
     for packet in _first(bootstrap, source, 2 * count):
-        result = job.result(packet, counts)
+        result = workload.result(packet, counts)
         if result is not None:
             expected.setdefault(result["src"], []).append(result)
     found: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""Who takes part: each contestant is a command that does a job until it is stopped."""
+"""Who takes part: each contestant is a command that runs a workload until it is stopped."""
 
 import sys
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from services.lab.dataplane.ground import Ground
-from services.lab.dataplane.jobs import Job
 from services.lab.dataplane.trial import Patience
+from services.lab.dataplane.workloads import Workload
 from services.registry.submit import submit
 
 SIDES = Path(__file__).with_name("sides")
@@ -20,7 +20,7 @@ class Bout:
 
     ground: Ground
     id: str
-    job: Job
+    workload: Workload
     source: str
     sink: str
 
@@ -29,7 +29,7 @@ class Bout:
         """What a program in `sides/` is started with."""
         folder = self.ground.folder / self.id
         folder.mkdir(parents=True, exist_ok=True)
-        return [self.ground.bootstrap, self.job.name, self.source, self.sink, self.id, str(folder)]
+        return [self.ground.bootstrap, self.workload.name, self.source, self.sink, self.id, str(folder)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def ours(name: str = OURS, *, hosts: int = 1, delivery: str = "at_least_once") -
 
     def commands(bout: Bout) -> list[list[str]]:
         names = [f"{bout.id}-{number}" for number in range(hosts)]
-        flow = bout.job.flow(bout.id, source=bout.source, sink=bout.sink, delivery=delivery)
+        flow = bout.workload.flow(bout.id, source=bout.source, sink=bout.sink, delivery=delivery)
         submit(bout.ground.bootstrap, flow, hosts=names)
         return [host_command(bout.ground, each) for each in names]
 

@@ -11,7 +11,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Message,
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from services.lab.bench_operators import packets
-from services.lab.dataplane.jobs import JOBS, PARTITIONS
+from services.lab.dataplane.workloads import PARTITIONS, WORKLOADS
 from topics import admin, catalogue
 
 TIMEOUT_S = 30.0
@@ -27,7 +27,7 @@ class BenchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Records that wait on a topic. `results`: how many each job makes of them."""
+    """Records that wait on a topic. `results`: how many each workload makes of them."""
 
     topic: str
     records: int
@@ -102,7 +102,9 @@ class Ground:
         for done in range(rounds):
             self.say(f"writing {records:,} records, {done + 1} of {rounds}")
             self.write(topic, raws)
-        return Backlog(topic, rounds * records, {job: rounds * count for job, count in _results(raws).items()})
+        return Backlog(
+            topic, rounds * records, {workload: rounds * count for workload, count in _results(raws).items()}
+        )
 
     def write(self, topic: str, raws: Iterable[bytes]) -> None:
         """Write records, keyed by their source address."""
@@ -142,12 +144,12 @@ class _Source(msgspec.Struct):
 
 def _results(raws: Sequence[bytes]) -> dict[str, int]:
     decode = msgspec.json.Decoder().decode
-    counts = dict.fromkeys((job.name for job in JOBS), 0)
-    states: dict[str, dict[str, tuple[int, int]]] = {job.name: {} for job in JOBS}
+    counts = dict.fromkeys((workload.name for workload in WORKLOADS), 0)
+    states: dict[str, dict[str, tuple[int, int]]] = {workload.name: {} for workload in WORKLOADS}
     for raw in raws:
         packet = decode(raw)
-        for job in JOBS:
-            counts[job.name] += job.result(packet, states[job.name]) is not None
+        for workload in WORKLOADS:
+            counts[workload.name] += workload.result(packet, states[workload.name]) is not None
     return counts
 
 

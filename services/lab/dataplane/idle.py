@@ -7,8 +7,8 @@ import psutil
 
 from services.lab.dataplane.contestants import host_command
 from services.lab.dataplane.ground import Ground, wait_until
-from services.lab.dataplane.jobs import FILTER_PROJECT
 from services.lab.dataplane.trial import cpu_s, running
+from services.lab.dataplane.workloads import FILTER_PROJECT
 from services.lab.results import Row
 from services.registry.snapshot import read_registry
 from services.registry.submit import submit

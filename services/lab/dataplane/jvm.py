@@ -17,7 +17,7 @@ from services.lab.dataplane.ground import BenchError, Ground
 from services.lab.dataplane.trial import Patience
 
 KAFKA_STREAMS, FLINK = "Kafka Streams", "Flink"
-PROGRAMS = {KAFKA_STREAMS: ("kafka-streams.jars", "KafkaStreamsJob"), FLINK: ("flink.jars", "FlinkJob")}
+PROGRAMS = {KAFKA_STREAMS: ("kafka-streams.jars", "KafkaStreamsSide"), FLINK: ("flink.jars", "FlinkSide")}
 BACKLOG_ROUNDS = 4
 PATIENCE = Patience(warm_up_s=12.0, measured_s_max=12.0)
 OPENED = ("java.lang", "java.util", "java.time")

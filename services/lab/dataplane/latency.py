@@ -20,8 +20,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from services.lab.dataplane.contestants import BARE_LOOP, OURS, SIDES, Bout, Contestant, bare_loop, ours
 from services.lab.dataplane.ground import BenchError, Ground
-from services.lab.dataplane.jobs import FILTER_PROJECT, PARTITIONS
 from services.lab.dataplane.trial import running
+from services.lab.dataplane.workloads import FILTER_PROJECT, PARTITIONS
 from services.lab.results import Row
 
 LOADS = (0.1, 0.5, 0.8)
@@ -109,7 +109,7 @@ def _warm_up(reader: "_Reader", children: list[subprocess.Popen[bytes]]) -> None
 
 
 class _Sent(msgspec.Struct, gc=False):
-    """Of a result: when its record was sent. It travels in the field that the job passes on as `port`."""
+    """Of a result: when its record was sent. It travels in the field that the workload passes on as `port`."""
 
     port: int
 

@@ -10,12 +10,12 @@ from services.lab.dataplane.contestants import OURS, always_there, from_environm
 from services.lab.dataplane.environment import environment
 from services.lab.dataplane.ground import BenchError, Ground, Say
 from services.lab.dataplane.idle import idle
-from services.lab.dataplane.jobs import PARTITIONS
 from services.lab.dataplane.jvm import BACKLOG_ROUNDS, on_jvm
 from services.lab.dataplane.latency import latency
 from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
 from services.lab.dataplane.throughput import compete, ratios, rows
+from services.lab.dataplane.workloads import PARTITIONS
 from services.lab.results import Row
 from services.settings import Settings
 
@@ -70,8 +70,8 @@ def _hosts(ground: Ground, params: Params) -> list[Row]:
     two, one = ours("2 hosts", hosts=2), ours("1 host")
     speeds = compete(ground, [(two, backlog), (one, backlog)], repetitions=params.repetitions)
     busy = [
-        Row.of(f"{job}: {name}, broker", [each.broker_cores for each in found], "cores")
-        for (job, name), found in speeds.items()
+        Row.of(f"{workload}: {name}, broker", [each.broker_cores for each in found], "cores")
+        for (workload, name), found in speeds.items()
     ]
     return [*rows(speeds), *ratios(speeds, two.name, one.name), *busy]
 

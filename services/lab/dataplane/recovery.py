@@ -1,6 +1,6 @@
 """Measure: how fast a host that starts again rebuilds its state, from the changelog and from a snapshot.
 
-State is that of the count-and-sum job with a key for every record. The first recovery finds no snapshot, since each key
+State is that of count-and-sum with a key for every record. The first recovery finds no snapshot, since each key
 changed just once. Then all keys change twice more, which makes one due, and a trickle of input gives the host the
 commits in which it writes it, a piece in each.
 """
@@ -16,8 +16,8 @@ import msgspec
 
 from services.lab.dataplane.contestants import host_command
 from services.lab.dataplane.ground import BenchError, Ground, wait_until
-from services.lab.dataplane.jobs import COUNT_SUM, PARTITIONS
 from services.lab.dataplane.trial import running
+from services.lab.dataplane.workloads import COUNT_SUM, PARTITIONS
 from services.lab.results import Row
 from services.registry.submit import submit
 

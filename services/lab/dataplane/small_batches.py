@@ -5,9 +5,9 @@ from statistics import median
 
 from services.lab.dataplane.contestants import SIDES, Bout, Contestant, ours
 from services.lab.dataplane.ground import Backlog, Ground
-from services.lab.dataplane.jobs import FILTER_PROJECT
 from services.lab.dataplane.throughput import Speeds, compete
 from services.lab.dataplane.trial import Patience
+from services.lab.dataplane.workloads import FILTER_PROJECT
 from services.lab.results import Row
 
 POLL_RECORDS = (1, 10, 100, 1_000)
@@ -19,19 +19,20 @@ def small_batches(ground: Ground, backlog: Backlog, *, repetitions: int) -> list
     """Records/s at several sizes of a poll, and from their processor time the cost of a batch."""
     contestants = [*(_limited(count) for count in POLL_RECORDS), ours(ALL)]
     entries = [(contestant, backlog) for contestant in contestants]
-    return rows(compete(ground, entries, repetitions=repetitions, jobs=[FILTER_PROJECT]))
+    return rows(compete(ground, entries, repetitions=repetitions, workloads=[FILTER_PROJECT]))
 
 
 def rows(speeds: Speeds) -> list[Row]:
     """Rates, and costs: what a batch of that size takes more than as many records of large batches."""
-    job = FILTER_PROJECT.name
+    workload = FILTER_PROJECT.name
     found = [
-        Row.of(f"{job}: {name}", [one.records_per_s for one in speeds[job, name]], "records/s") for job, name in speeds
+        Row.of(f"{workload}: {name}", [one.records_per_s for one in speeds[workload, name]], "records/s")
+        for workload, name in speeds
     ]
-    if (job, ALL) in speeds:
-        record_s = median(one.cpu_s_per_million for one in speeds[job, ALL]) / 1e6
+    if (workload, ALL) in speeds:
+        record_s = median(one.cpu_s_per_million for one in speeds[workload, ALL]) / 1e6
         for count in POLL_RECORDS:
-            records_s = [one.cpu_s_per_million / 1e6 for one in speeds.get((job, _name(count)), [])]
+            records_s = [one.cpu_s_per_million / 1e6 for one in speeds.get((workload, _name(count)), [])]
             if records_s:
                 costs_ms = [(each - record_s) * count * 1e3 for each in records_s]
                 found.append(Row.of(f"cost of a batch, {_name(count)}", costs_ms, "ms CPU"))

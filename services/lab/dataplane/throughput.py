@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from services.lab.dataplane.audit import audit
 from services.lab.dataplane.contestants import Bout, Contestant
 from services.lab.dataplane.ground import Backlog, BenchError, Ground
-from services.lab.dataplane.jobs import JOBS, Job
 from services.lab.dataplane.trial import Speed, running, speed, watch
+from services.lab.dataplane.workloads import WORKLOADS, Workload
 from services.lab.results import Row
 
 Speeds = dict[tuple[str, str], list[Speed]]
-"""By job and contestant. What failed once is not there."""
+"""By workload and contestant. What failed once is not there."""
 
 
 def compete(
@@ -19,30 +19,32 @@ def compete(
     entries: Sequence[tuple[Contestant, Backlog]],
     *,
     repetitions: int,
-    jobs: Sequence[Job] = JOBS,
+    workloads: Sequence[Workload] = WORKLOADS,
 ) -> Speeds:
     """All contestants in turn, as often as wanted; one that can't go on is left out, and said so."""
-    speeds: Speeds = {(job.name, contestant.name): [] for job in jobs for contestant, _ in entries}
+    speeds: Speeds = {(workload.name, contestant.name): [] for workload in workloads for contestant, _ in entries}
     for repetition in range(repetitions):
-        for job in jobs:
+        for workload in workloads:
             for contestant, backlog in entries:
-                if (job.name, contestant.name) not in speeds:
+                if (workload.name, contestant.name) not in speeds:
                     continue
-                ground.say(f"{job.name}, {contestant.name}, repetition {repetition + 1} of {repetitions}")
+                ground.say(f"{workload.name}, {contestant.name}, repetition {repetition + 1} of {repetitions}")
                 try:
-                    found = contend(ground, contestant, job, backlog, is_audited=repetition == 0)
-                    speeds[job.name, contestant.name].append(found)
+                    found = contend(ground, contestant, workload, backlog, is_audited=repetition == 0)
+                    speeds[workload.name, contestant.name].append(found)
                 except BenchError as fault:
-                    del speeds[job.name, contestant.name]
-                    ground.warn(f"{contestant.name} is left out of {job.name}: {fault}")
+                    del speeds[workload.name, contestant.name]
+                    ground.warn(f"{contestant.name} is left out of {workload.name}: {fault}")
     return speeds
 
 
-def contend(ground: Ground, contestant: Contestant, job: Job, backlog: Backlog, *, is_audited: bool = False) -> Speed:
+def contend(
+    ground: Ground, contestant: Contestant, workload: Workload, backlog: Backlog, *, is_audited: bool = False
+) -> Speed:
     """One trial of one contestant."""
-    bout = Bout(ground, f"bench-{uuid.uuid4().hex[:8]}", job, backlog.topic, ground.new_topic("sink"))
+    bout = Bout(ground, f"bench-{uuid.uuid4().hex[:8]}", workload, backlog.topic, ground.new_topic("sink"))
     log = ground.folder / f"{bout.id}.log"
-    results = backlog.results[job.name]
+    results = backlog.results[workload.name]
     try:
         with running(contestant.commands(bout), log) as children:
             samples = watch(
@@ -55,7 +57,7 @@ def contend(ground: Ground, contestant: Contestant, job: Job, backlog: Backlog, 
                 log=log,
             )
         if is_audited:
-            audit(ground.bootstrap, job, backlog.topic, bout.sink)
+            audit(ground.bootstrap, workload, backlog.topic, bout.sink)
     finally:
         ground.drop_topics(bout.id)
         ground.drop_topics(bout.sink)
@@ -65,20 +67,20 @@ def contend(ground: Ground, contestant: Contestant, job: Job, backlog: Backlog, 
 def rows(speeds: Speeds) -> list[Row]:
     """Rates and processor time."""
     found: list[Row] = []
-    for (job, name), each in speeds.items():
-        found.append(Row.of(f"{job}: {name}", [one.records_per_s for one in each], "records/s"))
-        found.append(Row.of(f"{job}: {name}, CPU", [one.cpu_s_per_million for one in each], "s/million"))
+    for (workload, name), each in speeds.items():
+        found.append(Row.of(f"{workload}: {name}", [one.records_per_s for one in each], "records/s"))
+        found.append(Row.of(f"{workload}: {name}, CPU", [one.cpu_s_per_million for one in each], "s/million"))
     return found
 
 
 def ratios(speeds: Speeds, name: str, baseline: str) -> list[Row]:
     """How one compares with the other in speed and in processor time, by repetitions next to each other."""
     found: list[Row] = []
-    for job in dict.fromkeys(job for job, _ in speeds):
-        if (job, name) in speeds and (job, baseline) in speeds:
-            pairs = list(zip(speeds[job, name], speeds[job, baseline], strict=True))
+    for workload in dict.fromkeys(workload for workload, _ in speeds):
+        if (workload, name) in speeds and (workload, baseline) in speeds:
+            pairs = list(zip(speeds[workload, name], speeds[workload, baseline], strict=True))
             faster = [one.records_per_s / other.records_per_s for one, other in pairs]
             dearer = [one.cpu_s_per_million / other.cpu_s_per_million for one, other in pairs]
-            found.append(Row.of(f"{job}: {name} over {baseline}", faster, "ratio", baseline=baseline))
-            found.append(Row.of(f"{job}: {name} over {baseline}, CPU", dearer, "ratio", baseline=baseline))
+            found.append(Row.of(f"{workload}: {name} over {baseline}", faster, "ratio", baseline=baseline))
+            found.append(Row.of(f"{workload}: {name} over {baseline}, CPU", dearer, "ratio", baseline=baseline))
     return found

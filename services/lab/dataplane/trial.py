@@ -1,4 +1,4 @@
-"""One trial: a process does a job on the backlog, and is watched from outside, in the same way whatever it is.
+"""One trial: a process runs a workload on the backlog, and is watched from outside, in the same way whatever it is.
 
 Progress is how many results a reader can see; those of exactly_once only when they are committed. The clock runs from
 a moment after the first of them, when the process is warm, until the last, or until enough time has gone by for a slow

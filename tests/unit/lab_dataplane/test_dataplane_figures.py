@@ -36,11 +36,11 @@ def test_results_that_come_all_at_once_are_no_measurement() -> None:
 def test_a_ratio_is_made_of_repetitions_next_to_each_other() -> None:
     """A slow minute of the machine hits both sides; the ratio of medians would mix minutes."""
     speeds = {
-        ("job", "ours"): [Speed(100, 2, 0), Speed(400, 2, 0), Speed(300, 2, 0)],
-        ("job", "theirs"): [Speed(50, 4, 0), Speed(100, 4, 0), Speed(200, 4, 0)],
+        ("workload", "ours"): [Speed(100, 2, 0), Speed(400, 2, 0), Speed(300, 2, 0)],
+        ("workload", "theirs"): [Speed(50, 4, 0), Speed(100, 4, 0), Speed(200, 4, 0)],
     }
     faster, dearer = throughput.ratios(speeds, "ours", "theirs")
-    assert ("job: ours over theirs", 2.0, (1.5, 4.0), "theirs") == (
+    assert ("workload: ours over theirs", 2.0, (1.5, 4.0), "theirs") == (
         faster.measure,
         faster.value,
         faster.spread,
@@ -51,15 +51,15 @@ def test_a_ratio_is_made_of_repetitions_next_to_each_other() -> None:
 
 def test_a_side_that_failed_has_no_rows() -> None:
     """It is left out, and told; the others' figures stay."""
-    assert [] == throughput.ratios({("job", "ours"): [Speed(1, 1, 1)]}, "ours", "theirs")
+    assert [] == throughput.ratios({("workload", "ours"): [Speed(1, 1, 1)]}, "ours", "theirs")
 
 
 def test_a_batch_costs_what_its_records_do_not_explain() -> None:
     """10 records that take 30 microseconds each instead of 2 came in a batch of 280 microseconds."""
-    job = small_batches.FILTER_PROJECT.name
+    workload = small_batches.FILTER_PROJECT.name
     speeds = {
-        (job, "10 records a poll"): [Speed(1, 30.0, 0)],
-        (job, small_batches.ALL): [Speed(1, 2.0, 0)],
+        (workload, "10 records a poll"): [Speed(1, 30.0, 0)],
+        (workload, small_batches.ALL): [Speed(1, 2.0, 0)],
     }
     cost = small_batches.rows(speeds)[-1]
     assert ("cost of a batch, 10 records a poll", "ms CPU") == (cost.measure, cost.unit)

@@ -1,4 +1,4 @@
-"""The host with limited polls must read everything, in order, or the cost of a batch is that of another job."""
+"""The host with limited polls must read everything, in order, or the cost of a batch is that of another workload."""
 
 import asyncio
 from typing import Any

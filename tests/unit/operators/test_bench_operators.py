@@ -1,4 +1,4 @@
-"""The benchmark compares two ways to do one job: they must do the same job."""
+"""The benchmark compares two ways to do the same work: they must do the same."""
 
 from services.lab.bench_operators import FLOW, FLOW_WITHOUT_RENAMING, Operators, Params, hand_written, measure, packets
 

@@ -1,4 +1,4 @@
-"""Programs that do the bench's jobs, each as a user of its library would write it, each run in a process of its own.
+"""Programs that run the bench's workloads, each as a user of its library would write it, each in a process of its own.
 
-All take the same arguments: broker, job, source topic, sink topic, consumer group, a folder for state.
+All take the same arguments: broker, workload, source topic, sink topic, consumer group, a folder for state.
 """

@@ -16,7 +16,7 @@ Result = tuple[bytes | None, bytes]
 
 
 class Packet(msgspec.Struct, gc=False):
-    """The fields that the jobs read."""
+    """The fields that the workloads read."""
 
     src: str
     dst: str
@@ -60,7 +60,7 @@ class CountSum:
 
 def run(arguments: Sequence[str], *, linger_ms: float) -> None:
     """Until the process is stopped."""
-    bootstrap, job, source, sink, group = arguments
+    bootstrap, workload, source, sink, group = arguments
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -79,7 +79,7 @@ def run(arguments: Sequence[str], *, linger_ms: float) -> None:
         }
     )
     counting = CountSum()
-    process: Callable[[Iterable[Message]], Iterable[Result]] = counting if job == "count-sum" else filter_project
+    process: Callable[[Iterable[Message]], Iterable[Result]] = counting if workload == "count-sum" else filter_project
     consumer.subscribe([source])
     commit_at_s = time.monotonic() + COMMIT_EVERY_S
     while True:

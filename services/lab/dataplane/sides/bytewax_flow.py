@@ -43,11 +43,11 @@ def counted(keyed_totals: tuple[str, tuple[int, int]]) -> KafkaSinkMessage:
 
 
 def build(arguments: Sequence[str]) -> Dataflow:
-    """The dataflow of a job."""
-    bootstrap, job, source, sink, name, _folder = arguments
+    """The dataflow of a workload."""
+    bootstrap, workload, source, sink, name, _folder = arguments
     flow = Dataflow(name.replace("-", "_"))
     messages = kop.input("packets", flow, brokers=[bootstrap], topics=[source]).oks
-    if job == "count-sum":
+    if workload == "count-sum":
         totals = op.stateful_map("count_sum", op.map("keyed", messages, keyed), count_sum)
         results = op.map("counted", totals, counted)
     else:

@@ -8,8 +8,8 @@ import faust
 
 
 def build(arguments: Sequence[str]) -> faust.App:
-    """The app, with an agent for the job."""
-    bootstrap, job, source, sink, group, folder = arguments
+    """The app, with an agent for the workload."""
+    bootstrap, workload, source, sink, group, folder = arguments
     app = faust.App(
         group,
         broker=f"kafka://{bootstrap}",
@@ -22,7 +22,7 @@ def build(arguments: Sequence[str]) -> faust.App:
     packets = app.topic(source, key_serializer="raw", value_serializer="json")
     results = app.topic(sink, key_serializer="raw", value_serializer="json")
 
-    if job == "count-sum":
+    if workload == "count-sum":
         totals = app.Table("totals", default=lambda: [0, 0], partitions=4)
 
         @app.agent(packets)

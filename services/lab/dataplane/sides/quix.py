@@ -22,7 +22,7 @@ def count_sum(packet: dict[str, Any], state: State) -> dict[str, Any]:
 
 def run(arguments: Sequence[str]) -> None:
     """Until the process is stopped."""
-    bootstrap, job, source, sink, group, folder = arguments
+    bootstrap, workload, source, sink, group, folder = arguments
     app = Application(
         broker_address=bootstrap,
         consumer_group=group,
@@ -32,7 +32,7 @@ def run(arguments: Sequence[str]) -> None:
         loglevel="ERROR",
     )
     packets = app.dataframe(app.topic(source, key_deserializer="bytes", value_deserializer="json"))
-    if job == "count-sum":
+    if workload == "count-sum":
         results = packets.apply(count_sum, stateful=True)
     else:
         results = packets.filter(lambda packet: packet["proto"] == "tcp" and packet["bytes"] > 0).apply(slim)

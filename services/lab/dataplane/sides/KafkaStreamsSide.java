@@ -26,7 +26,7 @@ import org.apache.kafka.streams.state.Stores;
  * Side: Kafka Streams with one thread. State is in memory with a changelog; its cache lets a key's changes go to the
  * changelog once a commit, as ours do, while every record gives its result.
  */
-public final class KafkaStreamsJob {
+public final class KafkaStreamsSide {
     public static final class Packet {
         public String src;
         public String dst;
@@ -44,7 +44,7 @@ public final class KafkaStreamsJob {
 
     public static void main(String[] arguments) {
         String bootstrap = arguments[0];
-        String job = arguments[1];
+        String workload = arguments[1];
         Properties settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap);
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, arguments[4]);
@@ -52,7 +52,7 @@ public final class KafkaStreamsJob {
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 1);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 1000);
         settings.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
-        Topology topology = job.equals("count-sum") ? countSum(arguments) : filterProject(arguments);
+        Topology topology = workload.equals("count-sum") ? countSum(arguments) : filterProject(arguments);
         KafkaStreams streams = new KafkaStreams(topology, settings);
         Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
         streams.start();

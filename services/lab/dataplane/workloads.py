@@ -1,4 +1,4 @@
-"""The two jobs that every side does, and what their results must be.
+"""The two workloads that every side runs, and what their results must be.
 
 Both read records of about 120 bytes of JSON with the source address as key, and write JSON:
 
@@ -19,7 +19,7 @@ Counts = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Workload:
     """`operators` is its part of a flow file; `result` what one record gives, and None if it gives nothing."""
 
     name: str
@@ -53,17 +53,17 @@ def _counted(packet: Packet, counts: Counts) -> dict[str, Any]:
     return {"src": packet["src"], "n": count, "bytes": total}
 
 
-FILTER_PROJECT = Job(
+FILTER_PROJECT = Workload(
     "filter-project",
     """tcp: {op: filter, input: packets, where: "proto == 'tcp' and bytes > 0"}
   slim: {op: project, input: tcp, fields: {src: src, peer: dst, bytes: bytes, port: dport}}""",
     "slim",
     _projected,
 )
-COUNT_SUM = Job(
+COUNT_SUM = Workload(
     "count-sum",
     "traffic: {op: aggregate, input: packets, by: [src], emit: {n: count(), bytes: sum(bytes)}}",
     "traffic",
     _counted,
 )
-JOBS = (FILTER_PROJECT, COUNT_SUM)
+WORKLOADS = (FILTER_PROJECT, COUNT_SUM)

@@ -22,7 +22,7 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /** Side: Flink in one process with one slot; state on the heap, checkpoints to the local disk every second. */
-public final class FlinkJob {
+public final class FlinkSide {
     public static final class Packet {
         public String src;
         public String dst;
@@ -66,7 +66,7 @@ public final class FlinkJob {
                     .sinkTo(sink(arguments, totals -> totals.src.getBytes(StandardCharsets.UTF_8)));
         } else {
             packets.filter(packet -> packet.proto.equals("tcp") && packet.bytes > 0)
-                    .map(FlinkJob::slim)
+                    .map(FlinkSide::slim)
                     .sinkTo(sink(arguments, slim -> slim.src.getBytes(StandardCharsets.UTF_8)));
         }
         environment.execute(arguments[4]);

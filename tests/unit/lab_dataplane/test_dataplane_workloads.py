@@ -1,4 +1,4 @@
-"""Every side is judged by the jobs' definition, so it must say what the flows do."""
+"""Every side is judged by the workloads' definition, so it must say what the flows do."""
 
 from typing import Any
 
@@ -6,20 +6,20 @@ import msgspec
 import pytest
 
 from services.lab.bench_operators import packets
-from services.lab.dataplane.jobs import COUNT_SUM, JOBS, Job
+from services.lab.dataplane.workloads import COUNT_SUM, WORKLOADS, Workload
 from services.operators.run import FlowRun
 from topics.flow.file import parse_graph
 
 
-@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
-def test_a_jobs_flow_gives_what_its_definition_says(job: Job) -> None:
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+def test_a_workloads_flow_gives_what_its_definition_says(workload: Workload) -> None:
     """The audit compares other libraries' results with the definition; ours come from the flow."""
     raws = packets(3_000, seed=7)
     counts: dict[str, tuple[int, int]] = {}
-    defined = [job.result(msgspec.json.decode(raw), counts) for raw in raws]
+    defined = [workload.result(msgspec.json.decode(raw), counts) for raw in raws]
     found: list[Any] = []
     flow = FlowRun(
-        parse_graph(job.flow("bench", source="in", sink="out")),
+        parse_graph(workload.flow("bench", source="in", sink="out")),
         lambda _, encoded: found.extend(map(msgspec.json.decode, encoded.values)),
     )
     flow.feed("packets", raws, now_ms=0)
@@ -27,10 +27,10 @@ def test_a_jobs_flow_gives_what_its_definition_says(job: Job) -> None:
     assert [result for result in defined if result is not None] == found
 
 
-def test_no_job_needs_another_partitioning() -> None:
+def test_no_workload_needs_another_partitioning() -> None:
     """A re-key would add an edge topic to ours that no other side has."""
-    for job in JOBS:
-        assert 1 == len(parse_graph(job.flow("bench", source="in", sink="out")).segments), job.name
+    for workload in WORKLOADS:
+        assert 1 == len(parse_graph(workload.flow("bench", source="in", sink="out")).segments), workload.name
 
 
 def test_the_count_goes_on_from_record_to_record() -> None:
