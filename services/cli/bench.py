@@ -1,5 +1,6 @@
 """`stigmergy bench`: measure, print, and write what was found for others to read."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -54,29 +55,36 @@ def dataplane(
     records: Annotated[int, typer.Option(min=10_000, help="How many records wait for each side.")] = 2_000_000,
     repetitions: Annotated[int, typer.Option(min=1, help="How often each side runs.")] = 3,
     seed: Annotated[int, typer.Option(help="Of the records.")] = 1,
+    sides: Annotated[str | None, typer.Option(help="Throughput against these alone, as a,b. [default: all]")] = None,
     jvm: Annotated[bool, typer.Option("--jvm", help="Also against Kafka Streams and Flink; needs a JDK.")] = False,
     json_file: JsonOption = None,
 ) -> None:
     """Hosts against plain Faust, Quix Streams, Bytewax and a bare loop: speed, latency, recovery, cost at rest."""
-    from services.lab.dataplane.measures import MEASURES, Params, measure
+    from services.lab.dataplane.measures import MEASURES, SIDES, Params, measure
 
-    chosen = tuple(name.strip() for name in (only or "").split(",") if name.strip())
-    unknown = sorted(set(chosen) - set(MEASURES))
-    if unknown:
-        raise typer.BadParameter(f"no measure {unknown[0]!r}; the measures are {', '.join(MEASURES)}")
+    chosen, others = _chosen(only, "measure", MEASURES), _chosen(sides, "side", SIDES)
     with errors.status("starting a broker") as status:
         rows = measure(
-            Params(records=records, repetitions=repetitions, seed=seed, only=chosen, has_jvm=jvm),
+            Params(records=records, repetitions=repetitions, seed=seed, only=chosen, has_jvm=jvm, sides=others),
             load_settings().settings,
             say=status.update,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     options = f" --only {','.join(chosen)}" if chosen else ""
+    options += f" --sides '{','.join(others)}'" if others else ""
     command = f"stigmergy bench dataplane{options} --records {records} --repetitions {repetitions} --seed {seed}"
     found = results(command + (" --jvm" if jvm else ""), rows, seeds=[seed])
     Console().print(table(found))
     if json_file is not None:
         write(found, json_file)
+
+
+def _chosen(text: str | None, what: str, names: Collection[str]) -> tuple[str, ...]:
+    chosen = tuple(name.strip() for name in (text or "").split(",") if name.strip())
+    unknown = sorted(set(chosen) - set(names))
+    if unknown:
+        raise typer.BadParameter(f"no {what} {unknown[0]!r}; the {what}s are {', '.join(names)}")
+    return chosen
 
 
 def table(found: Results) -> Table:

@@ -7,7 +7,7 @@ travels through it as one event.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class SegmentApp(faust.App):
             topic_disable_leader=True,
         )
         self._blocks = self.channel(maxsize=CHANNEL_BLOCKS_MAX)
+        # Streams take bare values too. What an event adds (message, acknowledgement, sensors) nobody here would read.
+        self._put: Callable[[Any], Awaitable[None]] = self._blocks.put
 
         async def process(stream: AsyncIterable[FetchedBlock | asyncio.Future[None]]) -> None:
             async for block in stream:
@@ -62,11 +64,10 @@ class SegmentApp(faust.App):
 
     async def put(self, block: FetchedBlock) -> None:
         """Hand a block to the agent; waits while too many are under way."""
-        # As a bare value: what an event adds (message, acknowledgement, sensors) nobody here would read.
-        await self._blocks.put(block)
+        await self._put(block)
 
     async def settled(self) -> None:
         """Returns when every block that was put before has reached its task."""
         reached = asyncio.get_running_loop().create_future()
-        await self._blocks.put(reached)
+        await self._put(reached)
         await reached

@@ -76,7 +76,7 @@ def script(name: str, file: str, *, python: str = sys.executable, patience: Pati
 
 
 BARE_LOOP = "bare loop"
-BARE_LOOP_TUNED = "bare loop, rare gc"
+BARE_LOOP_TUNED = "bare loop with rare gc"
 PLAIN_FAUST = "plain Faust"
 
 

@@ -6,6 +6,7 @@ end.
 
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from services.embedded.errors import StackError
@@ -24,10 +25,10 @@ OPENED = ("java.lang", "java.util", "java.time")
 """Packages into which Flink's serializers look."""
 
 
-def on_jvm(ground: Ground) -> list[Contestant]:
-    """Those of the two that can run here; what keeps the others away is said."""
+def on_jvm(ground: Ground, wanted: Iterable[str] = tuple(PROGRAMS)) -> list[Contestant]:
+    """Those of the wanted ones that can run here; what keeps the others away is said."""
     found = []
-    for name in PROGRAMS:
+    for name in wanted:
         try:
             found.append(_contestant(ground, name))
         except (BenchError, StackError) as fault:

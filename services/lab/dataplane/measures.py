@@ -6,11 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.embedded import EmbeddedStack, StackParams
-from services.lab.dataplane.contestants import OURS, always_there, from_environment, ours
+from services.lab.dataplane.contestants import (
+    BARE_LOOP,
+    BARE_LOOP_TUNED,
+    BYTEWAX,
+    OURS,
+    PLAIN_FAUST,
+    QUIX,
+    always_there,
+    from_environment,
+    ours,
+)
 from services.lab.dataplane.environment import environment
 from services.lab.dataplane.ground import BenchError, Ground, Say
 from services.lab.dataplane.idle import idle
-from services.lab.dataplane.jvm import BACKLOG_ROUNDS, on_jvm
+from services.lab.dataplane.jvm import BACKLOG_ROUNDS, PROGRAMS, on_jvm
 from services.lab.dataplane.latency import latency
 from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
@@ -19,40 +29,52 @@ from services.lab.dataplane.workloads import PARTITIONS
 from services.lab.results import Row
 from services.settings import Settings
 
+SIDES = (BARE_LOOP, BARE_LOOP_TUNED, PLAIN_FAUST, QUIX, BYTEWAX, *PROGRAMS)
+
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """How much is measured. `only`: names of measures, all if it is empty. `has_jvm`: also those on the JVM."""
+    """How much is measured. `only`: names of measures, all if it is empty. `has_jvm`: also those on the JVM.
+
+    `sides`: whom hosts compete with in `throughput`, all if it is empty.
+    """
 
     records: int = 2_000_000
     repetitions: int = 3
     seed: int = 1
     only: tuple[str, ...] = ()
     has_jvm: bool = False
+    sides: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         assert self.records > 0, self
         assert self.repetitions > 0, self
         assert set(self.only) <= set(MEASURES), self
+        assert set(self.sides) <= set(SIDES), self
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """The measures to take, in their order."""
         return tuple(name for name in MEASURES if not self.only or name in self.only)
 
+    def is_wanted(self, side: str) -> bool:
+        """Whether a side takes part."""
+        return not self.sides or side in self.sides
+
 
 def _throughput(ground: Ground, params: Params) -> list[Row]:
     contestants = always_there()
-    try:
-        contestants += from_environment(environment(ground.cache, ground.say))
-    except BenchError as fault:
-        ground.warn(f"Quix Streams and Bytewax are left out: {fault}")
+    if any(map(params.is_wanted, (QUIX, BYTEWAX))):
+        try:
+            contestants += from_environment(environment(ground.cache, ground.say))
+        except BenchError as fault:
+            ground.warn(f"Quix Streams and Bytewax are left out: {fault}")
     backlog = ground.backlog(params.records, params.seed)
-    entries = [(contestant, backlog) for contestant in contestants]
-    if params.has_jvm:
-        slow_starters = on_jvm(ground)
+    entries = [(each, backlog) for each in contestants if each.name == OURS or params.is_wanted(each.name)]
+    slow_starters = [name for name in PROGRAMS if params.has_jvm and params.is_wanted(name)]
+    if slow_starters:
         long_backlog = ground.backlog(params.records, params.seed, rounds=BACKLOG_ROUNDS)
-        entries += [(contestant, long_backlog) for contestant in slow_starters]
+        entries += [(contestant, long_backlog) for contestant in on_jvm(ground, slow_starters)]
     speeds = compete(ground, entries, repetitions=params.repetitions)
     names = [contestant.name for contestant, _ in entries if contestant.name != OURS]
     return [*rows(speeds), *(row for name in names for row in ratios(speeds, OURS, name))]
