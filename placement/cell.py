@@ -99,7 +99,7 @@ class Cell:
             Announce: lambda _, now_ms, rng: [*self.scents.announce(self.links_ms)],
             Digest: lambda digest, now_ms, rng: [*self.surroundings.hear(digest, self.links_ms)],
             EnforcementAnt: self._enforce,
-            MeasuringAnt: lambda ant, now_ms, rng: measuring.step(ant, self),
+            MeasuringAnt: self._measured_by,
             Letter: lambda letter, now_ms, rng: [Home(letter.flow, letter.news)],
             Activation: self._book,
             Cancellation: self._book,
@@ -291,6 +291,10 @@ class Cell:
             for ant in waiting:
                 effects += self._walker(ant, now_ms, rng)
         return effects
+
+    def _measured_by(self, ant: MeasuringAnt, now_ms: float, _: Chance) -> list[Effect]:
+        """The ant brings the flow as its leader last measured it: what is booked here weighs what it weighs now."""
+        return [*self.flow_changed(ant.flow), *measuring.step(ant, self)]
 
     def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Chance) -> list[Effect]:
         effects = enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms)

@@ -95,6 +95,10 @@ class Ledger:
         self._set(replace(booking, state=State.RESERVED))
         return None
 
+    def restore(self, booking: Booking) -> None:
+        """Book what the registry says runs here, room or not: the host has started again and forgotten it."""
+        self._set(replace(booking, state=State.ACTIVE, expires_ms=float("inf")))
+
     def commit(self, flow: str, epoch: int, *, expires_ms: float) -> bool:
         """Make a reservation firm until its activation must have come; False if it is gone."""
         return self._firm(flow, epoch, State.COMMITTED, expires_ms)

@@ -65,10 +65,12 @@ class Leader:
         now_ms: float = 0.0,
         last_epoch: int = 0,
         seniority: int = 0,
+        running: Plan | None = None,
     ) -> None:
         """`fastest_capacity` of any host bounds from below what a placement can cost.
 
         `last_epoch` is the newest epoch the registry knows of this flow: a leader that comes back counts on from it.
+        `running` is the plan that the registry says runs: a leader that takes over begins with it.
         `seniority` is the flow's place in the order of submission (smaller is older): flows tap only older ones.
         """
         self.flow = flow
@@ -76,7 +78,7 @@ class Leader:
         self.params = params
         self.ants = ants
         self.phase = Phase.RESTING
-        self.plan: Plan | None = None
+        self.plan = running
         self.epoch = last_epoch
         self.purse = Purse(params)
         self._means = Means(self.host, params, ants, fastest_capacity, self.purse)
@@ -201,9 +203,8 @@ class Leader:
         return []
 
     def _on_flow_changed(self, event: FlowChanged, _: Chance) -> list[LeaderEffect]:
-        assert event.flow.edges == self.flow.edges, (
-            "a changed graph is a new flow: withdraw the old one, submit the new"
-        )
+        same = [(edge.tail, edge.head) for edge in event.flow.edges] == [(e.tail, e.head) for e in self.flow.edges]
+        assert same, "a changed graph is a new flow: withdraw the old one, submit the new"
         self.flow = event.flow
         return []
 
@@ -424,7 +425,14 @@ class Leader:
         effects += ended(tapped_before.values(), earlier)
         effects += self.grants.tell_moved(self.flow.name, {task: host for _, task, host in self.plan.placement.spots})
         self.purse.earn(self.flow.graph, self.where, hops=attempt.hops, now_ms=self._now_ms)
-        return self._rest([*effects, Published(self.plan, attempt.cost_ms, attempt.reason.value)])
+        published = Published(
+            self.plan,
+            attempt.cost_ms,
+            attempt.reason.value,
+            own_ms=attempt.own_ms,
+            alternatives=tuple(attempt.alternatives),
+        )
+        return self._rest([*effects, published])
 
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
         """Wait for the next round: as soon as the interval and the budget allow."""

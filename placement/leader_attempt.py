@@ -6,8 +6,12 @@ from enum import Enum
 from placement.ants.enforcement import Stop
 from placement.ants.host_view import HostView
 from placement.ants.order import Anchor, Offer, Order, ScoutReport
+from placement.leader_events import Alternative
 from placement.model import Flow, Placement, Tap
 from placement.subqueries import Subquery, next_subquery
+
+ALTERNATIVES_KEPT = 3
+"""Of each chain: what a person wants to know when asking why a task is where it is."""
 
 
 class Reason(Enum):
@@ -54,6 +58,8 @@ class Attempt:
     taps: dict[int, Offer] = field(default_factory=dict)
     prices: dict[str, float] = field(default_factory=dict)
     cost_ms: float = 0.0
+    own_ms: float = 0.0
+    alternatives: list[Alternative] = field(default_factory=list)
     longest_trip_ms: float = 0.0
     hops: int = 0
 
@@ -95,7 +101,9 @@ class Attempt:
             self.taps[tasks[covered - 1]] = report.tap
         for host, price_ms in report.prices:
             self.prices[host] = self.prices.get(host, 0.0) + price_ms
+        self.alternatives += self._passed_over(report, flow)
         self.cost_ms += report.cost_ms
+        self.own_ms += report.own_ms
         self.longest_trip_ms = max(self.longest_trip_ms, self.trip_ms)
         self.hops += report.hops
         self.chain += 1
@@ -104,6 +112,21 @@ class Attempt:
         if left is not None:
             self.subquery = left
         return left is not None
+
+    def _passed_over(self, taken: ScoutReport, flow: Flow) -> list[Alternative]:
+        """The best other placements of the present chain that scouts reported."""
+        names = [flow.tasks[task].name for task in self.subquery.tasks]
+        ranked = sorted(self.reports, key=lambda report: (report.score_ms, report.hosts))
+        others = {report.hosts: report for report in reversed(ranked) if report.hosts != taken.hosts}
+        return [
+            Alternative(
+                tuple(zip(names[each.covered :], each.hosts[each.covered :], strict=True)),
+                each.cost_ms,
+                each.own_ms,
+                taken.cost_ms,
+            )
+            for each in sorted(others.values(), key=lambda report: (report.score_ms, report.hosts))[:ALTERNATIVES_KEPT]
+        ]
 
     def placement(self, flow: Flow) -> Placement:
         """The complete placement, with names."""

@@ -94,12 +94,27 @@ class TimerFired:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """Where some tasks of the flow could have gone instead, and what that would have cost beside the report taken."""
+
+    hosts: tuple[tuple[str, str], ...]
+    """(task, host)."""
+    cost_ms: float
+    own_ms: float
+    best_cost_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """This plan runs from now on; what ran before ends. `cost_ms` is the price it was chosen for."""
 
     plan: Plan
     cost_ms: float
     reason: str
+    own_ms: float = 0.0
+    """The flow's own latency, without what it costs others."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Other placements of some of its tasks that scouts reported, and that were not taken."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,9 @@ class Settings:
     bootstrap: str | None = field(default=None, metadata={"help": "Your own Kafka, as host:port; none is started then"})
     redis_url: str | None = field(default=None, metadata={"help": "Your own Redis; none is started then"})
     kafka_home: Path | None = field(default=None, metadata={"help": "An unpacked Kafka 4 to run; none is fetched then"})
+    cluster_key_file: Path | None = field(
+        default=None, metadata={"help": "File with the key that hosts know each other by. [default: the stack's own]"}
+    )
     demo: bool = field(default=True, metadata={"help": "Run the demo too: two hosts, a flow, made-up packets"})
     log_level: str = field(default="info", metadata={"help": f"One of {', '.join(LOG_LEVELS)}"})
     log_format: str = field(default="auto", metadata={"help": "human, json, or auto: human on a terminal, else json"})
@@ -129,7 +132,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _parse(name: str, value: Any, *, where: str) -> Any:
     """The value in its own type. Text is what the environment has; a file and a flag may have more."""
-    if name in ("home", "cache", "kafka_home"):
+    if name in ("home", "cache", "kafka_home", "cluster_key_file"):
         if not isinstance(value, str | Path):
             raise SettingsError(f"{where}: {name} is {value!r}, expected a path", "write it in quotes")
         return Path(value).expanduser().absolute()

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from services.cluster_key import KEY_VARIABLE
 from services.embedded import EmbeddedStack, StackParams
 from services.embedded.record import read_record
+
+os.environ.setdefault(KEY_VARIABLE, "the key of all hosts that tests start")
 
 
 @dataclass(frozen=True)

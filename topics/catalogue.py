@@ -32,8 +32,9 @@ from topics.messages import (
 from topics.messages.ants import SEALED_BYTES_MAX
 from topics.topic import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, Compacted, Declaration, Kept, Topic
 
-ANT_PARTITIONS = 64
-"""Of each control topic. Two hosts may share one: a host skips what is addressed to the other."""
+ANT_PARTITIONS = 16
+"""Of each control topic. Hosts may share one: each skips what is addressed to the others. More would make a new cluster
+slow to start (a broker needs up to 0.1 s for a partition)."""
 
 RECORD_BYTES_MAX = MIB
 """The largest source record that Stigmergy carries: Kafka's own default."""

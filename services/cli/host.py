@@ -1,11 +1,14 @@
 """`stigmergy host`: runs one host in the foreground."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import HomeOption
+from services.cluster_key import read_key
+from services.embedded.home import Home
 from services.settings import load_settings
 
 app = typer.Typer()
@@ -20,14 +23,18 @@ def host(
     region: Annotated[str, typer.Option(help="Where it stands.")] = "local",
     capacity: Annotated[float | None, typer.Option(min=0.001, help="Relative speed. [default: measured]")] = None,
     allow: Annotated[list[str] | None, typer.Option(help=_ALLOW_HELP)] = None,
+    key_file: Annotated[Path | None, typer.Option(help="File with the cluster's key. [default: the stack's]")] = None,
+    silent: Annotated[float, typer.Option(min=2.0, help="Seconds without a report after which a host is dead.")] = 5.0,
     port: Annotated[int | None, typer.Option(help="Loopback port of /health and /metrics.")] = None,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
 ) -> None:
     """Run a host until Ctrl-C: it takes the segments that the registry gives it, and drains them at the end."""
-    settings = load_settings({"home": home}).settings
+    settings = load_settings({"home": home, "cluster_key_file": key_file}).settings
+    key = read_key(settings.cluster_key_file or Home(settings.home).key)
     address = bootstrap_of(bootstrap, home)
     from services.host.calibration import calibrate
+    from services.host.cell.service import CellParams
     from services.host.host import HostParams
     from services.host.main import configure_host_logs, run_host, software
 
@@ -37,8 +44,10 @@ def host(
         region=region,
         capacity=capacity if capacity is not None else calibrate(),
         bootstrap=address,
+        key=key,
         allow=tuple(allow or ()),
         port=port,
         software=software(),
+        cell=CellParams(silent_ms=silent * 1e3),
     )
     raise typer.Exit(run_host(params))

@@ -46,7 +46,7 @@ def submit_demo(bootstrap: str) -> None:
 
 def _host(stack: EmbeddedStack, name: str, region: str, port: int, after: tuple[str, ...]) -> Process:
     command = (sys.executable, "-m", "services.host", "--name", name, "--region", region, "--log-format", "json")
-    return _process(stack, name, command, port, after)
+    return _process(stack, name, (*command, "--key-file", str(stack.home.key)), port, after)
 
 
 def _process(stack: EmbeddedStack, name: str, command: tuple[str, ...], port: int, after: tuple[str, ...]) -> Process:

@@ -19,6 +19,7 @@ from typing import Self
 import psutil
 from platformdirs import user_cache_path
 
+from services.cluster_key import make_key
 from services.embedded.cluster import settle
 from services.embedded.errors import StackError
 from services.embedded.home import Home, is_alive
@@ -141,6 +142,7 @@ class EmbeddedStack:
 
     def _start(self) -> None:
         end_leftovers(self.home)
+        make_key(self.home.key)
         class_path = None if self.params.bootstrap else kafka_class_path(self.params)
         cluster = settle(self.home.cluster, 0 if self.params.bootstrap else self.params.brokers)
         self.bootstrap = self.params.bootstrap or cluster.bootstrap

@@ -5,12 +5,12 @@ Whatever stands in the way is told as one `CannotRunError`, whose words a person
 
 import asyncio
 from collections.abc import Sequence
-from functools import lru_cache
 
 import structlog
 
 from services.host.broker import Broker
 from services.host.changelog import changelog_topics
+from services.host.graphs import compiled
 from services.host.memory import MakeCaller
 from services.host.plan_topics import declarations
 from services.host.segment_plan import SegmentPlan, UnknownTopicError, plan_segment
@@ -19,13 +19,9 @@ from services.operators.program import Program
 from services.operators.wiring import segment_program
 from topics.admin import ClusterError, Difference
 from topics.errors import TopicNameError
-from topics.flow.file import parse_graph
-from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
 
 log = structlog.get_logger(__name__)
-
-GRAPHS_KEPT_MAX = 64
 
 
 class CannotRunError(Exception):
@@ -35,7 +31,7 @@ class CannotRunError(Exception):
 async def blueprint(segment_id: str, text: str, broker: Broker, *, caller: MakeCaller) -> SegmentPlan:
     """The plan of a segment, with all its topics on the cluster. Raises CannotRunError."""
     try:
-        graph = await asyncio.to_thread(_compiled, text)
+        graph = await asyncio.to_thread(compiled, text)
         if segment_id not in {segment.id for segment in graph.segments}:
             raise CannotRunError(
                 f"flow {graph.spec.name} has no segment {segment_id} any more; place it anew with stigmergy run"
@@ -61,11 +57,6 @@ async def _check_functions(program: Program) -> None:
             await asyncio.to_thread(each.check)
     finally:
         program.close()
-
-
-@lru_cache(maxsize=GRAPHS_KEPT_MAX)
-def _compiled(text: str) -> FlowGraph:
-    return parse_graph(text)
 
 
 def _check_sources(plan: SegmentPlan) -> None:

@@ -10,20 +10,20 @@ Labels = Mapping[str, str | int]
 def exposition(reports: Reports, *, garbage: int) -> str:
     """All metrics of a host as text."""
     lines: list[str] = []
-    lines += _metric("host_registry_garbage_total", "counter", "Registry messages ignored", [({}, garbage)])
+    lines += metric("host_registry_garbage_total", "counter", "Registry messages ignored", [({}, garbage)])
     if reports.host_row is not None:
         row = reports.host_row
-        lines += _metric("host_cpu_cores", "gauge", "Cores in use", [({}, row.cpu)])
-        lines += _metric("host_memory_bytes", "gauge", "Resident memory", [({}, row.memory_bytes)])
-        lines += _metric("host_loop_delay_ms_max", "gauge", "Longest delay of the loop", [({}, row.loop_delay_ms_max)])
+        lines += metric("host_cpu_cores", "gauge", "Cores in use", [({}, row.cpu)])
+        lines += metric("host_memory_bytes", "gauge", "Resident memory", [({}, row.memory_bytes)])
+        lines += metric("host_loop_delay_ms_max", "gauge", "Longest delay of the loop", [({}, row.loop_delay_ms_max)])
     slots = sorted(reports.standings.items())
-    lines += _metric(
+    lines += metric(
         "segment_lag",
         "gauge",
         "Input records not yet processed",
         [({"segment": slot[0], "partition": slot[1]}, reports.lag(slot)) for slot, _ in slots],
     )
-    lines += _metric(
+    lines += metric(
         "segment_state",
         "gauge",
         "1 for the state that a segment's partition is in",
@@ -34,11 +34,12 @@ def exposition(reports: Reports, *, garbage: int) -> str:
             ({"flow": flow, "operator": operator, "partition": partition}, counts[name])
             for (flow, operator, partition), counts in sorted(reports.totals.items())
         ]
-        lines += _metric(f"operator_{name}_total", "counter", what, totals)
+        lines += metric(f"operator_{name}_total", "counter", what, totals)
     return "\n".join(lines) + "\n"
 
 
-def _metric(name: str, kind: str, what: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
+def metric(name: str, kind: str, what: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
+    """One metric with all its samples, as lines; none without samples."""
     rows = [f"stigmergy_{name}{_labels(labels)} {value}" for labels, value in samples]
     return [f"# HELP stigmergy_{name} {what}.", f"# TYPE stigmergy_{name} {kind}", *rows] if rows else []
 

@@ -9,13 +9,16 @@ import socket
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 from aiokafka.errors import KafkaError
 
 from services.host.broker import Broker
+from services.host.cell.exposition import cell_exposition
+from services.host.cell.service import CellParams, CellService
+from services.host.clock import BrokerClock
 from services.host.exposition import exposition
 from services.host.health import METRICS_TYPE, HealthServer, Page, plain
 from services.host.publisher import Publisher
@@ -41,16 +44,21 @@ class ReplacedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HostParams:
-    """Who the host is. `port`: of health and metrics on the loopback interface, None for neither."""
+    """Who the host is. `port`: of health and metrics on the loopback interface, None for neither.
+
+    `key` is the cluster's, by which ants are known.
+    """
 
     name: str
     region: str
     capacity: float
     bootstrap: str
+    key: bytes = field(repr=False)
     allow: tuple[str, ...] = ()
     port: int | None = None
     software: str | None = None
     stop_timeout_s: float = STOP_TIMEOUT_S
+    cell: CellParams = field(default_factory=CellParams)
 
     def __post_init__(self) -> None:
         assert self.capacity > 0, self
@@ -67,13 +75,25 @@ class Host:
         self._broker = Broker(params.bootstrap)
         self._publisher = Publisher(params.bootstrap, f"stig.host.{params.name}")
         identity = Identity(params.name, self.boot_id, params.capacity)
-        self.reports = Reports(identity, self._publisher, now_ms=self._context.now_ms)
+        clock = BrokerClock()
+        self.reports = Reports(identity, self._publisher, clock, now_ms=self._context.now_ms)
         self._follower = RegistryFollower(
             params.bootstrap,
             self.view,
-            [catalogue.FLOWS, catalogue.HOSTS, catalogue.PLACEMENTS],
+            [catalogue.FLOWS, catalogue.HOSTS, catalogue.PLACEMENTS, catalogue.PLANS],
             client_id=f"stig.host.{params.name}.registry",
             on_message=self._heard,
+        )
+        self.cell = CellService(
+            params.bootstrap,
+            identity,
+            params.key,
+            view=self.view,
+            fresh=self._follower.fresh,
+            reports=self.reports,
+            publisher=self._publisher,
+            clock=clock,
+            params=params.cell,
         )
         self._tenants: dict[str, tuple[Tenant, asyncio.Task[None]]] = {}
         self._stop = asyncio.Event()
@@ -94,6 +114,7 @@ class Host:
                 background = [
                     asyncio.create_task(self._follower.run(lambda: self._arrange(house))),
                     asyncio.create_task(self.reports.run()),
+                    asyncio.create_task(self.cell.run()),
                 ]
                 stack.push_async_callback(_cancelled, background)
                 await self._register()
@@ -114,7 +135,14 @@ class Host:
         """Wait for the cluster, make the shared topics, read the registry; False if asked to stop meanwhile."""
         stack.push_async_callback(self._publisher.stop)
         stack.push_async_callback(self._follower.stop)
-        steps = (self._make_topics, self._publisher.start, self._follower.start, self._follower.catch_up)
+        stack.push_async_callback(self.cell.stop)
+        steps = (
+            self._make_topics,
+            self._publisher.start,
+            self._follower.start,
+            self._follower.catch_up,
+            self.cell.start,
+        )
         return all([await self._insist(step) for step in steps])
 
     async def _insist(self, step: Callable[[], Awaitable[None]]) -> bool:
@@ -161,6 +189,7 @@ class Host:
         """Tell every tenant what is wanted of it now, and take in new ones."""
         if self._stop.is_set():
             return
+        self.cell.look()
         wanted = wanted_of(self.params.name, self.view)
         for segment_id in [*self._tenants, *wanted]:
             running = self._tenants.get(segment_id)
@@ -174,7 +203,8 @@ class Host:
                 del self._tenants[segment_id]
 
     def _metrics_page(self) -> Page:
-        return METRICS_TYPE, exposition(self.reports, garbage=self.view.garbage).encode()
+        text = exposition(self.reports, garbage=self.view.garbage) + cell_exposition(self.cell)
+        return METRICS_TYPE, text.encode()
 
     async def _still_ours(self, segment_id: str, partition: int, epoch: int) -> bool:
         await self._follower.fresh()

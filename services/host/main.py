@@ -9,20 +9,25 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 
 import structlog
 import uvloop
 
+from services.cluster_key import KEY_VARIABLE, read_key
 from services.host.calibration import calibrate
+from services.host.cell.roster import SILENT_MS
+from services.host.cell.service import CellParams
 from services.host.host import STOP_TIMEOUT_S, Host, HostParams, ReplacedError
 from services.logs import configure_logs
 from services.operators.collector import collect_rarely
-from services.settings import LOG_FORMATS, LOG_LEVELS
+from services.settings import LOG_FORMATS, LOG_LEVELS, SettingsError
 
 log = structlog.get_logger(__name__)
 
 EXIT_LATE = 1
+EXIT_REFUSED = 2
 EXIT_REPLACED = 4
 """As `stigmergy` says for what already runs elsewhere."""
 EXIT_PATIENCE_S = 3.0
@@ -68,6 +73,8 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--capacity", type=_capacity, help="relative speed; measured if not given")
     parser.add_argument("--allow", action="append", default=[], help="module prefix or folder for python operators")
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
+    parser.add_argument("--key-file", type=Path, help=f"file with the cluster's key; {KEY_VARIABLE} comes first")
+    parser.add_argument("--silent", type=float, default=SILENT_MS / 1e3, help="seconds after which a host is dead")
     parser.add_argument("--stop-timeout", type=float, default=STOP_TIMEOUT_S, help="seconds that segments may drain")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
@@ -77,10 +84,12 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
         region=given.region,
         capacity=given.capacity if given.capacity is not None else calibrate(),
         bootstrap=given.bootstrap,
+        key=read_key(given.key_file),
         allow=tuple(given.allow),
         port=given.port,
         stop_timeout_s=given.stop_timeout,
         software=software(),
+        cell=CellParams(silent_ms=given.silent * 1e3),
     )
     return params, given.log_level, given.log_format
 
@@ -99,7 +108,11 @@ def _capacity(text: str) -> float:
 
 def main() -> None:
     """Entry of the process."""
-    params, level, form = parse(sys.argv[1:])
+    try:
+        params, level, form = parse(sys.argv[1:])
+    except SettingsError as refusal:
+        print(refusal, file=sys.stderr)  # noqa: T201 - before there is a log
+        sys.exit(EXIT_REFUSED)
     configure_host_logs(level, form)
     sys.exit(run_host(params))
 

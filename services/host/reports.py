@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import psutil
 
+from services.host.clock import BrokerClock
 from services.host.loop_delay import LoopDelay
 from services.host.publisher import Publisher
 from services.host.segment import Segment
@@ -48,7 +49,7 @@ class Identity:
 class Reports:
     """`state` notes changes; `run` publishes, until it is cancelled; `last_words` publishes what is left."""
 
-    def __init__(self, identity: Identity, publisher: Publisher, *, now_ms: ClockMs) -> None:
+    def __init__(self, identity: Identity, publisher: Publisher, clock: BrokerClock, *, now_ms: ClockMs) -> None:
         self.standings: dict[Slot, Standing] = {}
         self.rows: list[OperatorMetrics] = []
         self.totals: dict[tuple[str, str, int], dict[str, int]] = {}
@@ -63,7 +64,7 @@ class Reports:
         self._process = psutil.Process(os.getpid())
         self._cpu_s = time.process_time()
         self._measured_s = time.monotonic()
-        self._clock_offset_ms = 0.0
+        self._clock = clock
 
     def add(self, segment: Segment) -> None:
         """Report on this segment from now on."""
@@ -147,10 +148,10 @@ class Reports:
             self.host_row = self._host_metrics(now_ms // 1_000)
             self._add_up(self.rows)
             await self._publisher.send(catalogue.METRICS_OPERATORS, self.rows, now_ms=now_ms)
-            sent_ms = self._now_ms()
+            sent_ms = self._clock.local_ms()
             landed = await self._publisher.send(catalogue.METRICS_HOSTS, [self.host_row], now_ms=now_ms)
             if landed is not None and landed.timestamp is not None and landed.timestamp >= 0:
-                self._clock_offset_ms = landed.timestamp - (sent_ms + self._now_ms()) / 2
+                self._clock.exchanged(sent_ms=sent_ms, stamped_ms=landed.timestamp, answered_ms=self._clock.local_ms())
             await asyncio.sleep(METRICS_EVERY_S - self._now_ms() % 1_000 / 1_000)
 
     def _operator_rows(self, second: int) -> Iterable[OperatorMetrics]:
@@ -179,5 +180,5 @@ class Reports:
             operators=sum(len(each.plan.segment.operators) for each in self._segments.values()),
             loop_delay_ms=delays,
             loop_delay_ms_max=longest_ms,
-            clock_offset_ms=round(self._clock_offset_ms, 3),
+            clock_offset_ms=round(self._clock.offset_ms, 3),
         )

@@ -82,7 +82,7 @@ class RegistryView:
                 self.statuses[slot] = message
             case CommittedPlan():
                 plan = self.plans.get(message.flow)
-                if plan is not None and (message.epoch, message.term) < (plan.epoch, plan.term):
+                if plan is not None and (message.term, message.epoch) < (plan.term, plan.epoch):
                     return False
                 self.plans[message.flow] = message
         return True

@@ -35,7 +35,7 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     - `epoch` counts a flow's plans and never starts again; `hash` is what a person approves;
     - `cost_ms` is what leaders compare: weighted latency and the impact on other flows. `latency_ms` is the flow's own;
     - `basis`: of each input of the prediction, such as `packets.rate_per_ms` or `delays`, where it came from;
-    - `leader` held the flow's lease at `term`: of two plans with one epoch the one of the later term counts.
+    - `leader` held the flow's lease at `term`: of two plans the one of the later term counts, then the later epoch.
     """
 
     flow: Name

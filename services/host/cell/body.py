@@ -20,14 +20,14 @@ from placement.ants.scouting import ScoutingAnt, Stage
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
 from placement.leader import Leader
-from placement.leader_events import GaveUp, Published, Stayed, TimerFired, Withdrawn
+from placement.leader_events import GaveUp, Lingers, Published, Stayed, TimerFired, Withdrawn
 from placement.pheromone import PheromoneTable
 from placement.scent import Scent
-from topics.ants.envelope import Contents, Travelling
+from topics.ants.envelope import Travelling
 
 log = structlog.get_logger(__name__)
 
-Decided = Published | GaveUp | Stayed | Withdrawn
+Decided = Published | GaveUp | Stayed | Lingers | Withdrawn
 HELD_BACK_MS = 1_000.0
 """A leader's next round waits at least this long while the control topics lag."""
 
@@ -83,7 +83,7 @@ class CellBody:
         self.leaders: dict[str, Leader] = {}
         self.lost: Counter[str] = Counter()
         self.failed = 0
-        self._chance = chance
+        self._chance_for = chance
         self._rngs: dict[str, Chance] = {}
         self._send = send
         self._now_ms = now_ms
@@ -94,11 +94,10 @@ class CellBody:
 
     # Events.
 
-    def take(self, contents: Contents, came_ms: float) -> None:
-        """An envelope has come. The hop that it took is measured, not estimated."""
-        hop_ms = max(0.0, came_ms - contents.sent_ms)
-        for each in contents.ants:
-            self._hear(_timed(each.ant, contents.sender, hop_ms), Lineage(each.hops, each.born_ms))
+    def take(self, ants: Sequence[Travelling], sender: str, *, hop_ms: float) -> None:
+        """Ants have come from a host. The time that the hop took was measured, not estimated."""
+        for each in ants:
+            self._hear(_timed(each.ant, sender, hop_ms), Lineage(each.hops, each.born_ms))
 
     def set_off(self, effects: Sequence[Any]) -> None:
         """Carry out what the cell or a leader wants by itself."""
@@ -117,8 +116,15 @@ class CellBody:
     def tell_leader(self, flow: str, event: Any) -> None:
         """Something that a leader should know, if it lives here."""
         leader = self.leaders.get(flow)
-        if leader is not None:
-            self.set_off(leader.step(event, now_ms=brain_ms(), rng=self._rng(f"leader/{flow}")))
+        if leader is None:
+            return
+        try:
+            effects = leader.step(event, now_ms=brain_ms(), rng=self.chance(f"leader/{flow}"))
+        except Exception:
+            self.failed += 1
+            log.exception("an event confused a leader and was dropped", flow=flow, kind=type(event).__name__)
+            return
+        self.set_off(effects)
 
     def relink(self, links_ms: Mapping[str, float], has_changed: Callable[[float | None, float], bool]) -> None:
         """These are the neighbours now."""
@@ -138,7 +144,7 @@ class CellBody:
     def _hear(self, message: Any, lineage: Lineage) -> None:
         now_ms = brain_ms()
         try:
-            effects = self.cell.hear(message, now_ms=now_ms, rng=self._rng(self.host))
+            effects = self.cell.hear(message, now_ms=now_ms, rng=self.chance(self.host))
         except Exception:
             self.failed += 1
             log.exception("a message confused the cell and was dropped", kind=type(message).__name__)
@@ -182,15 +188,16 @@ class CellBody:
     def _fire(self, timer: SetTimer) -> None:
         if timer.name == "rest" and self._is_lagging():
             # No new ants while the old ones are stuck; leaders that were held back together do not return together.
-            wait_ms = HELD_BACK_MS * (1 + self._rng(f"leader/{timer.flow}").random())
+            wait_ms = HELD_BACK_MS * (1 + self.chance(f"leader/{timer.flow}").random())
             self._set_timer(replace(timer, at_ms=brain_ms() + wait_ms))
             return
         del self._timers[timer.flow, timer.name]
         self.tell_leader(timer.flow, TimerFired(timer.name))
 
-    def _rng(self, user: str) -> Chance:
+    def chance(self, user: str) -> Chance:
+        """The generator of this user."""
         if user not in self._rngs:
-            self._rngs[user] = self._chance(user)
+            self._rngs[user] = self._chance_for(user)
         return self._rngs[user]
 
 

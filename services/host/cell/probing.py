@@ -24,6 +24,8 @@ class ProbingParams:
     patience_ms: float = 3_000.0
     lost_in_a_row: int = 3
     """A host that leaves so many probes unanswered can't be reached, alive or not."""
+    meeting_ms: float = 1_500.0
+    """Whoever has not answered by then is taken for as far as its region is."""
     samples: int = 12
 
     def __post_init__(self) -> None:
@@ -34,6 +36,7 @@ class ProbingParams:
 @dataclass(slots=True)
 class _Peer:
     round_trips_ms: deque[float]
+    met_ms: float
     next_ms: float
     probes: int = 0
     unanswered: int = 0
@@ -58,7 +61,7 @@ class Probing:
         for peer in set(self._peers) - set(peers):
             del self._peers[peer]
         for peer in sorted(set(peers) - set(self._peers)):
-            self._peers[peer] = _Peer(deque(maxlen=self._params.samples), now_ms)
+            self._peers[peer] = _Peer(deque(maxlen=self._params.samples), now_ms, now_ms)
 
     def due(self, *, now_ms: float) -> list[tuple[str, Probe]]:
         """Probes to send now."""
@@ -97,6 +100,14 @@ class Probing:
         """Hosts that do not answer."""
         limit = self._params.lost_in_a_row
         return frozenset(name for name, peer in self._peers.items() if peer.unanswered >= limit)
+
+    def strangers(self, *, now_ms: float) -> frozenset[str]:
+        """Hosts that are so new that no probe can have come back yet."""
+        return frozenset(
+            name
+            for name, peer in self._peers.items()
+            if not peer.round_trips_ms and now_ms - peer.met_ms < self._params.meeting_ms
+        )
 
     def rows(self, *, second: int) -> list[LinkMetrics]:
         """What was measured since the last call, a row for each host with news."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from services.cluster_key import make_key
 from services.lab.dataplane.ground import Ground
 from services.lab.dataplane.trial import Patience
 from services.lab.dataplane.workloads import Workload
@@ -45,6 +46,8 @@ class Contestant:
 def host_command(ground: Ground, name: str, *, log_level: str = "warning") -> list[str]:
     """A host as it is shipped."""
     options = ["--region", "lab", "--capacity", "1", "--bootstrap", ground.bootstrap, "--log-level", log_level]
+    make_key(key := ground.folder / "cluster.key")
+    options += ["--key-file", str(key)]
     return [sys.executable, "-m", "services.host", "--name", name, *options]
 
 

@@ -1,0 +1,309 @@
+"""The leaders that live on this host: one for each flow whose first source stands here, while this host has its lease.
+
+Who leads follows from the registry and from who lives: every host pins the flow's source to the same host. The lease
+keeps two hosts that see the world differently from leading the same flow; plans carry its term. A new leader begins
+with what the registry knows: the running plan and its epoch.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import structlog
+
+from placement.ants.effects import Send, SetTimer
+from placement.leader import Leader
+from placement.leader_events import FlowChanged, Healed, HostLost, Place, Published, Withdraw, Withdrawn
+from placement.leader_params import IMPROVED_LEADER, LeaderParams
+from placement.leader_phases import Phase
+from placement.model import Flow, Plan
+from placement.model import Placement as PlacedTasks
+from services.host.cell.body import CellBody, Decided, brain_ms
+from services.host.cell.flow_model import FlowModel, model_flow
+from services.host.cell.pins import pin
+from services.host.cell.plan_words import ended_plan, plan_message
+from services.host.cell.rows import RecentRows
+from services.host.graphs import compiled
+from services.registry.view import RegistryView
+from topics.flow.graph import FlowGraph
+from topics.flow.problems import FlowError
+from topics.messages import CommittedPlan, FlowRevision
+from topics.messages.plans import Basis
+
+log = structlog.get_logger(__name__)
+
+PLACING_MAX = 6
+"""Leaders of one host that look for a first or a lost place at the same time; the others wait for their turn."""
+REMODEL_EVERY_MS = 5_000.0
+DRIFT = 0.15
+"""A flow whose numbers have changed by this share is told to its leader as changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What a leader must know of the cluster: regions of the hosts that live, capacities of all."""
+
+    regions: Mapping[str, str]
+    capacities: Mapping[str, float]
+    delays_measured: bool
+
+
+@dataclass(slots=True)
+class Led:
+    """A flow that is led here."""
+
+    revision: int
+    term: int
+    graph: FlowGraph
+    model: FlowModel
+    modelled_ms: float
+
+
+class Leases(Protocol):
+    """What leaders ask of the keeper of leases."""
+
+    def want(self, lease: str) -> None:
+        """Try to get it from now on."""
+        ...
+
+    async def drop(self, lease: str) -> None:
+        """Want it no longer."""
+        ...
+
+    def term(self, lease: str) -> int | None:
+        """The term under which this process holds it at this moment; None if it does not."""
+        ...
+
+
+def lease_of(flow: str) -> str:
+    """The lease of a flow's leader."""
+    return f"leader/{flow}"
+
+
+class Leaders:
+    """`arrange` whenever the registry or the set of live hosts may have changed, and from time to time."""
+
+    def __init__(
+        self,
+        body: CellBody,
+        leases: Leases,
+        *,
+        fresh: Callable[[], Awaitable[None]],
+        publish: Callable[[CommittedPlan], Awaitable[bool]],
+        now_ms: Callable[[], float],
+        params: LeaderParams = IMPROVED_LEADER,
+    ) -> None:
+        """`fresh` waits until the registry has been read to its end; `publish` tells whether a plan has arrived."""
+        self.rows = RecentRows()
+        self._body = body
+        self._leases = leases
+        self._fresh = fresh
+        self._publish = publish
+        self._now_ms = now_ms
+        self._params = params
+        self._led: dict[str, Led] = {}
+        self._surface = Surface({}, {}, False)
+        self._waiting: dict[str, list[Any]] = {}
+        """Flow -> events that make its leader look for a place, until it is its turn."""
+        self._unpublished: dict[str, CommittedPlan] = {}
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """Flows that are led here."""
+        return tuple(sorted(self._led))
+
+    async def arrange(self, view: RegistryView, surface: Surface) -> None:
+        """Lead what is to be led here, and nothing else."""
+        lost = set(self._surface.regions) - set(surface.regions)
+        found = set(surface.regions) - set(self._surface.regions)
+        self._surface = surface
+        for name in sorted(set(self._led) - set(view.flows)):
+            await self._leave(name)
+        for name, revision in sorted(view.flows.items()):
+            if revision.state == "withdrawn":
+                await self._end(name)
+            else:
+                await self._settle(revision, view)
+        for flow in self.flows:
+            for host in sorted(lost):
+                self._soon(flow, HostLost(host))
+            if found:
+                self._soon(flow, Healed())
+        self._next_turns()
+        await self._publish_all()
+
+    def decided(self, leader: Leader, decided: Decided) -> None:
+        """What a leader decided is published at the next opportunity."""
+        flow = leader.flow.name
+        led = self._led.get(flow)
+        if led is None:
+            return
+        now_ms = int(self._now_ms())
+        if isinstance(decided, Published):
+            delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
+            self._unpublished[flow] = plan_message(
+                decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
+            )
+        elif isinstance(decided, Withdrawn):
+            self._unpublished[flow] = ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms)
+        log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
+
+    @property
+    def has_news(self) -> bool:
+        """Whether `arrange` has something to publish, or a leader whose turn has come."""
+        return bool(self._unpublished) or (bool(self._waiting) and self._placing() < PLACING_MAX)
+
+    # Who leads.
+
+    async def _settle(self, revision: FlowRevision, view: RegistryView) -> None:
+        name = revision.flow
+        try:
+            graph = await asyncio.to_thread(compiled, revision.text)
+        except FlowError as error:
+            log.warning("a flow can't be led", flow=name, error=str(error))
+            return
+        if pin(name, graph.spec.sources[0].at, self._surface.regions).host != self._body.host:
+            await self._leave(name)
+            return
+        self._leases.want(lease_of(name))
+        term = self._leases.term(lease_of(name))
+        led = self._led.get(name)
+        if term is None:
+            self._retire(name)
+        elif led is None or led.term != term:
+            await self._fresh()
+            self._begin(view.flows[name], graph, view.plans.get(name), term)
+        elif led.revision != revision.revision:
+            self._replace(revision, graph)
+        else:
+            self._remodel(name, led)
+
+    def _begin(self, revision: FlowRevision, graph: FlowGraph, plan: CommittedPlan | None, term: int) -> None:
+        """Take a flow over with what the registry knows of it."""
+        model = self._modelled(graph)
+        name = revision.flow
+        names = {task.name for task in model.flow.tasks}
+        known = plan is not None and plan.revision == revision.revision and set(plan.hosts) == names
+        running = None
+        if plan is not None and known:
+            spots = {(name, segment): host for segment, host in plan.hosts.items()}
+            running = Plan(name, plan.epoch, PlacedTasks.of(spots), ())
+        self._retire(name)
+        self._led[name] = Led(revision.revision, term, graph, model, brain_ms())
+        self._body.lead(self._leader(model.flow, last_epoch=plan.epoch if plan is not None else 0, running=running))
+        log.info("leads a flow", flow=name, revision=revision.revision, term=term, takes_over=known)
+        if running is None:
+            self._soon(name, Place())
+            return
+        gone = sorted({host for _, _, host in running.placement.spots} - set(self._surface.regions))
+        for host in gone:
+            self._soon(name, HostLost(host))
+        if not gone:  # it is placed: look around in a while, and not together with everybody else
+            wait_ms = self._params.watch_every_ms * (1 + self._body.chance(f"leader/{name}").random())
+            self._body.set_off([SetTimer(name, "rest", brain_ms() + wait_ms)])
+
+    def _replace(self, revision: FlowRevision, graph: FlowGraph) -> None:
+        """The user changed the flow: what was booked for the old graph ends, the new one is placed."""
+        name = revision.flow
+        before, led = self._body.leaders[name], self._led[name]
+        effects = before.step(Withdraw(), now_ms=brain_ms(), rng=self._body.chance(f"leader/{name}"))
+        self._body.set_off([effect for effect in effects if isinstance(effect, Send)])
+        self._body.retire(name)
+        model = self._modelled(graph)
+        self._led[name] = Led(revision.revision, led.term, graph, model, brain_ms())
+        self._body.lead(self._leader(model.flow, last_epoch=before.epoch, running=None))
+        self._soon(name, Place())
+
+    def _leader(self, flow: Flow, *, last_epoch: int, running: Plan | None) -> Leader:
+        return Leader(
+            flow,
+            self._params,
+            self._body.cell.params,
+            fastest_capacity=max(self._surface.capacities.values()),
+            now_ms=brain_ms(),
+            last_epoch=last_epoch,
+            running=running,
+        )
+
+    async def _end(self, name: str) -> None:
+        if name in self._led:
+            self._body.tell_leader(name, Withdraw())
+            await self._publish_all()
+            if self._body.leaders[name].phase is Phase.WITHDRAWN and name not in self._unpublished:
+                await self._leave(name)
+        else:
+            await self._leases.drop(lease_of(name))
+
+    async def _leave(self, name: str) -> None:
+        self._retire(name)
+        await self._leases.drop(lease_of(name))
+
+    def _retire(self, name: str) -> None:
+        self._body.retire(name)
+        self._led.pop(name, None)
+        self._waiting.pop(name, None)
+        self._unpublished.pop(name, None)
+        self.rows.forget(name)
+
+    # What the flow is like.
+
+    def _modelled(self, graph: FlowGraph) -> FlowModel:
+        measures = self.rows.measures(graph.spec.name, self._surface.capacities)
+        model = model_flow(graph, self._surface.regions, measures)
+        # A tapped task would feed this flow from another flow's edge topic; hosts do not read those (decision 0123).
+        tasks = tuple(replace(task, identity="") for task in model.flow.tasks)
+        return replace(model, flow=replace(model.flow, tasks=tasks))
+
+    def _remodel(self, name: str, led: Led) -> None:
+        """Let the leader know if the flow is another than it thinks: other rates, or ends on other hosts."""
+        flow, spec = led.model.flow, led.graph.spec
+        stand = {source.name: source.host for source in flow.sources} | {sink.name: sink.host for sink in flow.sinks}
+        wanted = {source.name: source.at for source in spec.sources} | {sink.name: sink.at for sink in spec.sinks}
+        moved = any(pin(name, at, self._surface.regions).host != stand[end] for end, at in wanted.items())
+        if not moved and brain_ms() - led.modelled_ms < REMODEL_EVERY_MS:
+            return
+        led.modelled_ms = brain_ms()
+        if not moved and self.rows.measures(name, self._surface.capacities) is None:
+            return
+        model = self._modelled(led.graph)
+        if moved or drift(led.model.flow, model.flow) > DRIFT:
+            led.model = model
+            self._body.tell_leader(name, FlowChanged(model.flow))
+
+    # Whose turn it is.
+
+    def _soon(self, flow: str, event: Any) -> None:
+        """Tell a leader at once if it does not make it look for a place; else when it is its turn."""
+        leader = self._body.leaders[flow]
+        matters = isinstance(event, Place) or (isinstance(event, HostLost) and event.host in leader.running.values())
+        if matters:
+            self._waiting.setdefault(flow, []).append(event)
+        else:
+            self._body.tell_leader(flow, event)
+
+    def _next_turns(self) -> None:
+        for flow in list(self._waiting):
+            if self._placing() >= PLACING_MAX:
+                return
+            for event in self._waiting.pop(flow):
+                self._body.tell_leader(flow, event)
+
+    def _placing(self) -> int:
+        idle = (Phase.RESTING, Phase.WITHDRAWN)
+        return sum(leader.phase not in idle for leader in self._body.leaders.values())
+
+    async def _publish_all(self) -> None:
+        for flow, plan in sorted(self._unpublished.items()):
+            if self._leases.term(lease_of(flow)) != plan.term:
+                del self._unpublished[flow]  # somebody else leads the flow by now
+            elif await self._publish(plan) and self._unpublished.get(flow) is plan:
+                del self._unpublished[flow]
+
+
+def drift(before: Flow, after: Flow) -> float:
+    """The largest relative change among a flow's rates and service times."""
+    pairs = [(a.rate_per_ms, b.rate_per_ms) for a, b in zip(before.sources, after.sources, strict=True)]
+    for old, new in zip(before.tasks, after.tasks, strict=True):
+        pairs += [(old.service_vwu, new.service_vwu), (old.batch, new.batch)]
+    return max(abs(new - old) / max(old, new) for old, new in pairs)

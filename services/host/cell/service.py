@@ -1,0 +1,287 @@
+"""The cell of a host as a whole: its post, its view of the other hosts, its leaders, and the body they live in.
+
+Everything that is decided is decided elsewhere, in pure code; here it is connected, and done again every so often.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+
+import structlog
+
+from placement.leader import Leader
+from services.host.cell.body import CellBody, Decided, Mirror, brain_ms
+from services.host.cell.bookings import book, ended_here, is_missing
+from services.host.cell.delays import Delays
+from services.host.cell.flow_model import model_flow
+from services.host.cell.leaders import Leaders, Surface
+from services.host.cell.neighbours import has_changed, neighbours_of
+from services.host.cell.post import Post, PostParams
+from services.host.cell.probing import Probing, ProbingParams
+from services.host.cell.roster import SILENT_MS, Roster
+from services.host.cell.rows import load_of_rows
+from services.host.cell.tail import Tail
+from services.host.clock import BrokerClock
+from services.host.graphs import compiled
+from services.host.publisher import Publisher
+from services.host.reports import Identity, Reports
+from services.registry.lease_keeper import LeaseKeeper
+from services.registry.view import RegistryView
+from topics import catalogue
+from topics.ants.envelope import Contents, Travelling
+from topics.ants.gate import Gate
+from topics.ants.probes import Echo, Probe
+from topics.flow.problems import FlowError
+from topics.messages import CommittedPlan, HostMetrics, LinkMetrics, Message, OperatorMetrics
+
+log = structlog.get_logger(__name__)
+
+PROBE_TICK_S = 0.15
+SURVEY_EVERY_S = 1.0
+BACKGROUND_CHANGE = 0.02
+"""Utilisation by what no plan put here is told to the cell when it changed by this."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellParams:
+    """How a cell lives. `seed` None: every start draws other chances."""
+
+    silent_ms: float = SILENT_MS
+    post: PostParams = field(default_factory=PostParams)
+    probing: ProbingParams = field(default_factory=ProbingParams)
+    seed: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.silent_ms < 2_000:
+            raise ValueError(f"silent_ms is {self.silent_ms}; hosts report once a second: give at least 2,000")
+
+
+class CellService:
+    """`start`, then `run` until cancelled, then `stop`."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        identity: Identity,
+        key: bytes,
+        *,
+        view: RegistryView,
+        fresh: Callable[[], Awaitable[None]],
+        reports: Reports,
+        publisher: Publisher,
+        clock: BrokerClock,
+        params: CellParams | None = None,
+        mirror: Mirror | None = None,
+    ) -> None:
+        self._params = params or CellParams()
+        self._host = identity.host
+        self._bootstrap = bootstrap
+        self._view = view
+        self._reports = reports
+        self._publisher = publisher
+        self._clock = clock
+        self._roster = Roster(self._params.silent_ms)
+        self._delays = Delays()
+        self._probing = Probing(self._host, self._params.probing)
+        self._changed = asyncio.Event()
+        self._links_stamp: object = None
+        self.gate = Gate(self._host, key, opened_ms=float("inf"))
+        self.post = Post(
+            bootstrap, self.gate, identity.boot_id, clock, on_contents=self._take, params=self._params.post
+        )
+        seed = self._params.seed if self._params.seed is not None else identity.boot_id
+        self.body = CellBody(
+            self._host,
+            identity.capacity,
+            chance=lambda user: Random(f"{seed}/{user}"),
+            delay=self._delays.delay_ms,
+            send=self.post.send,
+            now_ms=clock.now_ms,
+            decided=self._decided,
+            mirror=mirror,
+            is_lagging=lambda: self.post.is_lagging,
+        )
+        self._leases = LeaseKeeper(
+            bootstrap, f"{self._host}/{identity.boot_id}", on_change=lambda lease, term: self._changed.set()
+        )
+        self.leaders = Leaders(self.body, self._leases, fresh=fresh, publish=self._publish_plan, now_ms=clock.now_ms)
+
+    async def start(self) -> None:
+        """Connect. May be called again after it has raised a KafkaError."""
+        await self.post.start()
+
+    async def stop(self) -> None:
+        """Ants that are on their way here are lost; leaders elsewhere take over."""
+        self.body.stop()
+        await self.post.stop()
+
+    def look(self) -> None:
+        """The registry has changed."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Lives, until cancelled."""
+        await self._clock.is_set.wait()
+        self.gate.opened_ms = self._clock.now_ms()
+        peers = Tail(
+            self._bootstrap,
+            [catalogue.METRICS_HOSTS, catalogue.METRICS_LINKS],
+            client_id=f"stig.cell.{self._host}.peers",
+            back_ms=self._params.silent_ms,
+            on_row=self._heard_row,
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.post.run())
+            group.create_task(peers.run(now_ms=self._clock.now_ms))
+            group.create_task(self._leases.run())
+            group.create_task(self._probe())
+            group.create_task(self._survey())
+            group.create_task(self._follow_rates())
+
+    # What comes in.
+
+    def _take(self, contents: Contents, came_ms: float) -> None:
+        ants = []
+        for each in contents.ants:
+            if isinstance(each.ant, Probe):
+                held_ms = max(0.0, self._clock.now_ms() - came_ms)
+                self.post.send(contents.sender, Travelling(Echo(each.ant.serial, held_ms), 0, self._clock.now_ms()))
+            elif isinstance(each.ant, Echo):
+                self._echoed(contents.sender, each.ant)
+            else:
+                ants.append(each)
+        self.body.take(ants, contents.sender, hop_ms=max(0.0, came_ms - contents.sent_ms))
+        if self.leaders.has_news:
+            self._changed.set()
+
+    def _echoed(self, peer: str, echo: Echo) -> None:
+        if self._probing.echoed(peer, echo, now_ms=brain_ms()):
+            round_trip_ms = self._probing.round_trip_ms(peer)
+            assert round_trip_ms is not None
+            self._measured(self._host, peer, round_trip_ms / 2)
+
+    def _measured(self, a: str, b: str, delay_ms: float) -> None:
+        before_ms = self._delays.delay_ms(a, b) if self._delays.is_measured(a, b) else None
+        if has_changed(before_ms, delay_ms):
+            self._delays.measured(a, b, delay_ms)
+
+    def _heard_row(self, row: Message, appended_ms: float) -> None:
+        match row:
+            case HostMetrics():
+                before = self._roster.live()
+                self._roster.heard(row, appended_ms)
+                if self._roster.live() != before:
+                    self._changed.set()
+            case LinkMetrics() if row.host != self._host and row.round_trip_ms.count:
+                self._measured(row.host, row.peer, row.round_trip_ms.quantile(0.25) / 2)
+            case OperatorMetrics() if row.flow in self.leaders.flows:
+                self.leaders.rows.add(row)
+
+    def _decided(self, leader: Leader, decided: Decided) -> None:
+        self.leaders.decided(leader, decided)
+        self._changed.set()
+
+    async def _publish_plan(self, plan: CommittedPlan) -> bool:
+        landed = await self._publisher.send(catalogue.PLANS, [plan], now_ms=int(self._clock.now_ms()))
+        return landed is not None
+
+    # What is done again and again.
+
+    async def _probe(self) -> None:
+        second = 0
+        while True:
+            for peer, probe in self._probing.due(now_ms=brain_ms()):
+                self.post.send(peer, Travelling(probe, 0, self._clock.now_ms()))
+            now_s = int(self._clock.local_ms() / 1e3)
+            if now_s != second:
+                second = now_s
+                rows = self._probing.rows(second=second)
+                await self._publisher.send(catalogue.METRICS_LINKS, rows, now_ms=int(self._clock.now_ms()))
+            await asyncio.sleep(PROBE_TICK_S)
+
+    async def _survey(self) -> None:
+        """Who lives, who is near, what is promised, what is led here: at once after a change, else every second."""
+        while True:
+            surface = self._surface()
+            self._relink(surface)
+            self._measure_background()
+            await self._mend_bookings(surface)
+            self._changed.clear()
+            await self.leaders.arrange(self._view, surface)
+            try:
+                async with asyncio.timeout(SURVEY_EVERY_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def _surface(self) -> Surface:
+        hosts = self._view.hosts
+        live = (self._roster.live() | {self._host}) & set(hosts)
+        gone = set(self._delays.regions) - live
+        self._delays.regions = {name: hosts[name].region for name in sorted(live)}
+        for host in sorted(gone):
+            self._delays.forget(host)
+        pairs = [(a, b) for a in live for b in live if a < b]
+        return Surface(
+            self._delays.regions,
+            {name: hosts[name].capacity for name in hosts},
+            all(self._delays.is_measured(a, b) for a, b in pairs),
+        )
+
+    def _relink(self, surface: Surface) -> None:
+        if self._host not in surface.regions:
+            return
+        now_ms = brain_ms()
+        self._probing.watch(set(surface.regions) - {self._host}, now_ms=now_ms)
+        away = self._probing.unreachable() | self._probing.strangers(now_ms=now_ms)
+        stamp = (tuple(surface.regions.items()), self._delays.version, away)
+        if stamp != self._links_stamp:
+            self._links_stamp = stamp
+            links_ms = neighbours_of(self._host, surface.regions, self._delays.delay_ms, unreachable=away)
+            self.body.relink(links_ms, has_changed)
+
+    def _measure_background(self) -> None:
+        """What runs here without a plan of ants: a person placed it, or moved it."""
+        booked = {booking.flow for booking in self.body.cell.ledger.bookings()}
+        strange = [row for row in self._reports.rows if row.flow not in booked]
+        load = load_of_rows(strange, self.body.cell.capacity)
+        if abs(load.rho - self.body.cell.ledger.background.rho) >= BACKGROUND_CHANGE:
+            self.body.set_off(self.body.cell.measure(load, now_ms=brain_ms()))
+
+    async def _mend_bookings(self, surface: Surface) -> None:
+        cell, view = self.body.cell, self._view
+        for release in ended_here(cell, view.flows, view.plans):
+            self.body.set_off(cell.hear(release, now_ms=brain_ms(), rng=self.body.chance(self._host)))
+        for name, plan in sorted(view.plans.items()):
+            revision = view.flows.get(name)
+            if revision is None or revision.state == "withdrawn" or not is_missing(cell, plan):
+                continue
+            try:
+                graph = await asyncio.to_thread(compiled, revision.text)
+            except FlowError:
+                continue
+            book(cell, plan, model_flow(graph, surface.regions).flow)
+            self.body.set_off(cell.tell())
+
+    async def _follow_rates(self) -> None:
+        """Reads what operators measure, while a flow is led here."""
+        tail = Tail(
+            self._bootstrap,
+            [catalogue.METRICS_OPERATORS],
+            client_id=f"stig.cell.{self._host}.rates",
+            back_ms=SURVEY_EVERY_S * 1e3,
+            on_row=self._heard_row,
+        )
+        reading: asyncio.Task[None] | None = None
+        try:
+            while True:
+                if self.leaders.flows and reading is None:
+                    reading = asyncio.create_task(tail.run(now_ms=self._clock.now_ms))
+                elif not self.leaders.flows and reading is not None:
+                    reading.cancel()
+                    reading = None
+                await asyncio.sleep(SURVEY_EVERY_S)
+        finally:
+            if reading is not None:
+                reading.cancel()
