@@ -1,0 +1,123 @@
+"""Who lives, how far everybody is, and who is whose neighbour: the pure parts of a cell's view of the cluster."""
+
+from itertools import pairwise
+
+import pytest
+
+from services.host.cell.delays import OTHER_REGION_MS, SAME_REGION_MS, Delays
+from services.host.cell.neighbours import has_changed, neighbours_of
+from services.host.cell.probing import Probing, ProbingParams
+from services.host.cell.roster import Roster
+from topics.ants.probes import Echo
+from topics.messages import HostMetrics, Moments
+
+
+def report(host: str) -> HostMetrics:
+    return HostMetrics(
+        host=host,
+        boot_id="b",
+        second=1,
+        cpu=0.0,
+        memory_bytes=1,
+        capacity=1.0,
+        operators=0,
+        loop_delay_ms=Moments(count=0, sum=0.0, sum_sq=0.0),
+        loop_delay_ms_max=0.0,
+        clock_offset_ms=0.0,
+    )
+
+
+def test_a_host_that_stays_silent_is_dead_within_six_seconds_of_its_last_report() -> None:
+    """Five missed reports, and the second in which ours says so."""
+    roster = Roster()
+    roster.heard(report("a"), 0.0)
+    for second in range(6):
+        roster.heard(report("b"), second * 1_000.0)
+        assert {"a", "b"} == roster.live(), second
+    roster.heard(report("b"), 5_001.0)
+    assert {"b"} == roster.live()
+
+
+def test_nobody_dies_while_the_topic_stands_still() -> None:
+    """A broker that is away, or a process that slept, must not look like the death of all hosts at once."""
+    roster = Roster()
+    roster.heard(report("a"), 1_000.0)
+    roster.heard(report("b"), 2_000.0)
+    assert {"a", "b"} == roster.live()
+
+
+def test_a_pair_that_nobody_measured_is_as_far_as_its_regions_are() -> None:
+    """A guess by region beats a guess."""
+    delays = Delays({"a": "x", "b": "x", "c": "y", "d": "y"})
+    assert (SAME_REGION_MS, OTHER_REGION_MS) == (delays.delay_ms("a", "b"), delays.delay_ms("a", "c"))
+    delays.measured("c", "a", 40.0)
+    assert (40.0, 40.0, 40.0) == (delays.delay_ms("a", "c"), delays.delay_ms("c", "a"), delays.delay_ms("b", "d"))
+    assert (True, False) == (delays.is_measured("a", "c"), delays.is_measured("b", "d"))
+    delays.forget("c")
+    assert OTHER_REGION_MS == delays.delay_ms("a", "c")
+    assert 0.0 == delays.delay_ms("a", "a")
+
+
+def test_neighbours_are_the_region_and_the_nearest_of_the_others() -> None:
+    """DESIGN section 5: no third host may be nearer to both."""
+    regions = {"a": "x", "b": "x", "c": "y", "d": "z"}
+    far = {("a", "c"): 10.0, ("b", "c"): 20.0, ("a", "d"): 30.0, ("b", "d"): 30.0, ("c", "d"): 5.0, ("a", "b"): 15.0}
+
+    def delay_ms(one: str, other: str) -> float:
+        return 0.0 if one == other else far[min(one, other), max(one, other)]
+
+    assert {"b": 15.0, "c": 10.0} == neighbours_of("a", regions, delay_ms)
+    assert {"a": 10.0, "d": 5.0} == neighbours_of("c", regions, delay_ms)
+    assert {"b": 15.0, "d": 30.0} == neighbours_of("a", regions, delay_ms, unreachable={"c"})
+
+
+def test_a_trembling_delay_is_no_change() -> None:
+    """Every change makes cells talk."""
+    assert [True, False, False, True] == [
+        has_changed(*pair) for pair in [(None, 5.0), (10.0, 11.0), (0.1, 0.3), (10.0, 12.0)]
+    ]
+
+
+PARAMS = ProbingParams(first_probes=2, first_every_ms=100, every_ms=1_000, patience_ms=500, lost_in_a_row=2)
+
+
+def test_a_new_host_is_probed_quickly_and_then_in_turn() -> None:
+    """What it costs must not grow with the number of hosts."""
+    probing = Probing("me", PARAMS)
+    probing.watch(["a", "b"], now_ms=0.0)
+    sent = [(now_ms, [name for name, _ in probing.due(now_ms=now_ms)]) for now_ms in range(0, 3_000, 50)]
+    busy = [(now_ms, names) for now_ms, names in sent if names]
+    assert [(0, ["a", "b"]), (100, ["a", "b"])] == busy[:2]
+    assert [["a"], ["b"], ["a"]] == [names for _, names in busy[2:5]]
+    assert all(1_000 == later - earlier for (earlier, _), (later, _) in pairwise(busy[2:5]))
+
+
+def test_the_round_trip_leaves_out_what_the_other_side_took_and_busy_moments() -> None:
+    """The way is the way, however busy both ends are."""
+    probing = Probing("me", PARAMS)
+    probing.watch(["a"], now_ms=0.0)
+    now_ms, took = 0.0, iter([12.0, 112.0, 12.0, 12.0, 12.0, 412.0, 12.0])
+    for trip_ms in took:
+        while not (due := probing.due(now_ms=now_ms)):
+            now_ms += 50
+        assert probing.echoed("a", Echo(due[0][1].serial, held_ms=2.0), now_ms=now_ms + trip_ms)
+        now_ms += trip_ms
+    assert 10.0 == pytest.approx(probing.round_trip_ms("a"))
+    assert not probing.echoed("a", Echo(1, 0.0), now_ms=now_ms), "an echo counts once"
+    (row,) = probing.rows(second=7)
+    assert (7, 7, 0) == (row.round_trip_ms.count, row.sent, row.lost)
+    assert [] == probing.rows(second=8)
+
+
+def test_a_host_that_does_not_answer_is_unreachable_until_it_does() -> None:
+    """Alive by its reports, but ants would end there."""
+    probing = Probing("me", PARAMS)
+    probing.watch(["a"], now_ms=0.0)
+    assert {"a"} == probing.strangers(now_ms=10.0)
+    serials = [probing.due(now_ms=at)[0][1].serial for at in (0.0, 100.0)]
+    probing.due(now_ms=900.0)
+    assert {"a"} == probing.unreachable()
+    assert not probing.echoed("a", Echo(serials[0], 0.0), now_ms=901.0), "too late"
+    (_, probe) = probing.due(now_ms=2_000.0)[0]
+    assert probing.echoed("a", Echo(probe.serial, 0.0), now_ms=2_010.0)
+    assert (frozenset(), 10.0) == (probing.unreachable(), probing.round_trip_ms("a"))
