@@ -203,12 +203,13 @@ class CellService:
     async def _survey(self) -> None:
         """Who lives, who is near, what is promised, what is led here: at once after a change, else every second."""
         while True:
-            surface = self._surface()
-            self._relink(surface)
-            self._measure_background()
-            await self._mend_bookings(surface)
             self._changed.clear()
-            await self.leaders.arrange(self._view, surface)
+            surface = self._surface()
+            if self._host in surface.regions:  # else it has only just registered
+                self._relink(surface)
+                self._measure_background()
+                await self._mend_bookings(surface)
+                await self.leaders.arrange(self._view, surface)
             try:
                 async with asyncio.timeout(SURVEY_EVERY_S):
                     await self._changed.wait()
@@ -230,8 +231,6 @@ class CellService:
         )
 
     def _relink(self, surface: Surface) -> None:
-        if self._host not in surface.regions:
-            return
         now_ms = brain_ms()
         self._probing.watch(set(surface.regions) - {self._host}, now_ms=now_ms)
         away = self._probing.unreachable() | self._probing.strangers(now_ms=now_ms)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
+from services.embedded.ports import choose_ports
 from services.registry.liveness import live_hosts
 from services.registry.snapshot import read_registry, read_to_end, reader
 from services.registry.submit import Submission, submit
@@ -53,15 +55,18 @@ class Hosts:
     suffix: str = field(default_factory=lambda: uuid.uuid4().hex[:6])
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    ports: dict[str, int] = field(default_factory=dict)
 
     def name(self, short: str) -> str:
         return f"{short}-{self.suffix}"
 
     def start(self, *shorts: str, extra: Sequence[str] = ()) -> None:
         """Starts hosts and waits until they live."""
-        for short in shorts:
+        for short, port in zip(shorts, choose_ports([None] * len(shorts)), strict=True):
+            self.ports[short] = port
             command = [sys.executable, "-m", "services.host", "--name", self.name(short), "--region", "r1"]
             command += ["--capacity", "1", "--bootstrap", self.bootstrap, "--log-format", "json", *extra]
+            command += ["--port", str(port)]
             with (self.logs / f"{short}.log").open("ab") as log:
                 process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)
             self.running[short] = process
@@ -76,6 +81,12 @@ class Hosts:
         row = live_hosts(self.bootstrap, now_ms=time.time_ns() // 1_000_000).get(name)
         registered = read_registry(self.bootstrap).hosts.get(name)
         return row is not None and registered is not None and row.boot_id == registered.boot_id
+
+    def metric(self, short: str, name: str) -> float:
+        """A metric of a host, with its labels as part of the name; 0 if it does not show it."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[short]}/metrics", timeout=10) as page:
+            lines = page.read().decode().splitlines()
+        return next((float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(f"stigmergy_{name} ")), 0.0)
 
     def end(self, short: str, number: signal.Signals = signal.SIGTERM) -> int:
         """Sends a signal and waits for the end; the exit code."""
