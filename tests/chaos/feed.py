@@ -109,8 +109,8 @@ class Feeder:
         """Returns when the broker has everything."""
         self._thread.join()
         left = self._producer.flush(DELIVERY_TIMEOUT_MS / 1_000)
-        assert not left, f"the broker did not take {left} records"
-        assert not self._faults, self._faults[0]
+        assert not left, f"the broker did not take {left} records: the fault test itself is broken"
+        assert not self._faults, f"{self._faults[0]}: the fault test itself is broken"
 
     def stop(self) -> None:
         """Give up, for a run that has failed."""

@@ -72,10 +72,15 @@ class Ground:
         self._stack.stop()
 
     def plant(self, bug: str) -> None:
-        """Kills all hosts; those that start from now on have this bug."""
+        """Hosts that start from now on have this bug, and no others are there."""
+        self.clear()
+        self.bug = bug
+
+    def clear(self) -> None:
+        """Kills all hosts, and takes away what else a run may have left."""
         for name in list(self._hosts):
             self.kill(name)
-        self.bug = bug
+        self.gate.unlink(missing_ok=True)
 
     @property
     def bootstrap(self) -> str:
@@ -118,11 +123,13 @@ class Ground:
     def freeze(self, name: str) -> None:
         """Stops a host with all its children where they stand, as a paused container or machine is."""
         for process in self._family(name):
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
 
     def thaw(self, name: str) -> None:
         for process in self._family(name):
-            process.resume()
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
 
     def _family(self, name: str) -> list[psutil.Process]:
         if not self.is_running(name):

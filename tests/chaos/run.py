@@ -79,9 +79,11 @@ class Run:
             verdict = self._play()
         except NeverError as never:
             verdict = Verdict(problems=[str(never)])
-        self._withdraw()
         took_s = time.monotonic() - begun_s
         evidence = None if verdict.is_good else self._keep_evidence(verdict)
+        self._withdraw()
+        if not verdict.is_good:
+            self.ground.clear()  # whatever is wrong with these hosts, the next run shall not have it
         return Outcome(self.scenario, verdict, took_s, self.ground.bug, evidence)
 
     def _play(self) -> Verdict:
@@ -158,8 +160,9 @@ class Run:
 
     def _withdraw(self) -> None:
         def done() -> bool:
-            now_ms = time.time_ns() // 1_000_000
-            write(self.ground.bootstrap, withdrawn(read_registry(self.ground.bootstrap), self.flow, now_ms=now_ms))
+            view = read_registry(self.ground.bootstrap)
+            if self.flow in view.flows:
+                write(self.ground.bootstrap, withdrawn(view, self.flow, now_ms=time.time_ns() // 1_000_000))
             return True
 
         until(done, "the flow is withdrawn")
