@@ -4,6 +4,7 @@ Exit code 0: all were good; 1: some were not; 130: interrupted, with the sum so 
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--bug", choices=sorted(BUGS), default=NO_BUG, help="plant this bug into every host")
     given = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell started it in the background
+        signal.signal(number, signal.default_int_handler)
     summary = Summary()
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     try:
