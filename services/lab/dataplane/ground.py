@@ -11,7 +11,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Message,
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from services.lab.bench_operators import packets
-from services.lab.dataplane.workloads import PARTITIONS, WORKLOADS
+from services.lab.dataplane.workloads import PARTITIONS, WORKLOADS, Workload
 from topics import admin, catalogue
 
 TIMEOUT_S = 30.0
@@ -48,7 +48,7 @@ class Ground:
     say: Say
     warn: Say
     client: AdminClient = field(init=False)
-    _backlogs: dict[tuple[int, int, int], Backlog] = field(init=False, default_factory=dict)
+    _backlogs: dict[tuple[object, ...], Backlog] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.client = admin.connect(self.bootstrap)
@@ -88,14 +88,16 @@ class Ground:
             self.client.list_topics(topic, timeout=TIMEOUT_S)
             return 0
 
-    def backlog(self, records: int, seed: int, *, rounds: int = 1) -> Backlog:
+    def backlog(
+        self, records: int, seed: int, *, rounds: int = 1, workloads: Sequence[Workload] = WORKLOADS
+    ) -> Backlog:
         """Records on a topic, so many times one after the other, made when they are first asked for."""
-        asked = (records, seed, rounds)
+        asked = (records, seed, rounds, *(each.name for each in workloads))
         if asked not in self._backlogs:
-            self._backlogs[asked] = self._new_backlog(records, seed, rounds)
+            self._backlogs[asked] = self._new_backlog(records, seed, rounds, workloads)
         return self._backlogs[asked]
 
-    def _new_backlog(self, records: int, seed: int, rounds: int) -> Backlog:
+    def _new_backlog(self, records: int, seed: int, rounds: int, workloads: Sequence[Workload]) -> Backlog:
         self.say(f"making {records:,} records")
         raws = packets(records, seed)
         topic = self.new_topic("backlog")
@@ -103,7 +105,7 @@ class Ground:
             self.say(f"writing {records:,} records, {done + 1} of {rounds}")
             self.write(topic, raws)
         return Backlog(
-            topic, rounds * records, {workload: rounds * count for workload, count in _results(raws).items()}
+            topic, rounds * records, {workload: rounds * count for workload, count in _results(raws, workloads).items()}
         )
 
     def write(self, topic: str, raws: Iterable[bytes]) -> None:
@@ -142,13 +144,13 @@ class _Source(msgspec.Struct):
     src: str
 
 
-def _results(raws: Sequence[bytes]) -> dict[str, int]:
+def _results(raws: Sequence[bytes], workloads: Sequence[Workload]) -> dict[str, int]:
     decode = msgspec.json.Decoder().decode
-    counts = dict.fromkeys((workload.name for workload in WORKLOADS), 0)
-    states: dict[str, dict[str, tuple[int, int]]] = {workload.name: {} for workload in WORKLOADS}
+    counts = dict.fromkeys((workload.name for workload in workloads), 0)
+    states: dict[str, dict[str, tuple[int, int]]] = {workload.name: {} for workload in workloads}
     for raw in raws:
         packet = decode(raw)
-        for workload in WORKLOADS:
+        for workload in workloads:
             counts[workload.name] += workload.result(packet, states[workload.name]) is not None
     return counts
 

@@ -25,7 +25,7 @@ from services.lab.dataplane.latency import latency
 from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
 from services.lab.dataplane.throughput import compete, ratios, rows
-from services.lab.dataplane.workloads import PARTITIONS
+from services.lab.dataplane.workloads import FILTER_PROJECT, PARTITIONS, SCORE
 from services.lab.results import Row
 from services.settings import Settings
 
@@ -88,9 +88,11 @@ def _delivery(ground: Ground, params: Params) -> list[Row]:
 
 
 def _hosts(ground: Ground, params: Params) -> list[Row]:
-    backlog = ground.backlog(params.records, params.seed)
+    workloads = (FILTER_PROJECT, SCORE)
+    backlog = ground.backlog(params.records, params.seed, workloads=workloads)
     two, one = ours("2 hosts", hosts=2), ours("1 host")
-    speeds = compete(ground, [(two, backlog), (one, backlog)], repetitions=params.repetitions)
+    entries = [(two, backlog), (one, backlog)]
+    speeds = compete(ground, entries, repetitions=params.repetitions, workloads=workloads)
     busy = [
         Row.of(f"{workload}: {name}, broker", [each.broker_cores for each in found], "cores")
         for (workload, name), found in speeds.items()

@@ -1,9 +1,10 @@
-"""The two workloads that every side runs, and what their results must be.
+"""The two workloads that every side runs, one more for hosts alone, and what their results must be.
 
-Both read records of about 120 bytes of JSON with the source address as key, and write JSON:
+All read records of about 120 bytes of JSON with the source address as key, and write JSON:
 
 - filter -> project: TCP packets with a payload, four of their fields, two of them renamed;
-- count and sum: for every record its source's count and sum of bytes so far, with the state in a changelog.
+- count and sum: for every record its source's count and sum of bytes so far, with the state in a changelog;
+- score: the few records for which a long formula gives a high score. It keeps a host busy and the broker idle.
 """
 
 from collections.abc import Callable
@@ -67,3 +68,22 @@ COUNT_SUM = Workload(
     _counted,
 )
 WORKLOADS = (FILTER_PROJECT, COUNT_SUM)
+
+_TERMS = tuple(zip(range(31, 79, 2), range(101, 5, -4), strict=True))
+_HIGH_SCORE = 760
+
+
+def _scored(packet: Packet, _counts: Counts) -> dict[str, Any] | None:
+    score = sum((packet["bytes"] * factor + packet["sport"]) % modulus for factor, modulus in _TERMS)
+    return {"src": packet["src"], "score": score} if score > _HIGH_SCORE else None
+
+
+SCORE = Workload(
+    "score",
+    f"""scored: {{op: project, input: packets, fields: {{src: src, score: "{
+        " + ".join(f"(bytes * {factor} + sport) % {modulus}" for factor, modulus in _TERMS)
+    }"}}}}
+  high: {{op: filter, input: scored, where: "score > {_HIGH_SCORE}"}}""",
+    "high",
+    _scored,
+)
