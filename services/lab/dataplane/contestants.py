@@ -63,6 +63,17 @@ def ours(name: str = OURS, *, hosts: int = 1, delivery: str = "at_least_once") -
     return Contestant(name, commands, is_committed=delivery == "exactly_once")
 
 
+def altered(name: str, *program: str, patience: Patience | None = None) -> Contestant:
+    """A host that a program of `sides/` (with its arguments) alters before it starts."""
+    whole = ours()
+    file, *arguments = program
+
+    def commands(bout: Bout) -> list[list[str]]:
+        return [[sys.executable, str(SIDES / file), *arguments, *command[3:]] for command in whole.commands(bout)]
+
+    return Contestant(name, commands, patience or Patience())
+
+
 def bare_loop(name: str, *options: str) -> Contestant:
     """The loop that someone writes who needs no framework; its changelog is a topic beside the sink."""
 

@@ -13,6 +13,7 @@ from services.lab.dataplane.contestants import (
     OURS,
     PLAIN_FAUST,
     QUIX,
+    altered,
     always_there,
     from_environment,
     ours,
@@ -100,6 +101,13 @@ def _hosts(ground: Ground, params: Params) -> list[Row]:
     return [*rows(speeds), *ratios(speeds, two.name, one.name), *busy]
 
 
+def _metrics(ground: Ground, params: Params) -> list[Row]:
+    backlog = ground.backlog(params.records, params.seed)
+    shipped, silent = ours("with metrics"), altered("without metrics", "silent_host.py")
+    speeds = compete(ground, [(shipped, backlog), (silent, backlog)], repetitions=params.repetitions)
+    return [*rows(speeds), *ratios(speeds, shipped.name, silent.name)]
+
+
 def _small_batches(ground: Ground, params: Params) -> list[Row]:
     return small_batches(ground, ground.backlog(params.records, params.seed), repetitions=params.repetitions)
 
@@ -120,6 +128,7 @@ MEASURES: dict[str, Callable[[Ground, Params], list[Row]]] = {
     "throughput": _throughput,
     "delivery": _delivery,
     "batches": _small_batches,
+    "metrics": _metrics,
     "latency": _latency,
     "recovery": _recovery,
     "idle": _idle,

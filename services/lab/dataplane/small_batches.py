@@ -1,9 +1,8 @@
 """Measure: what a batch costs beyond its records, by a host whose polls bring so many records at most."""
 
-import sys
 from statistics import median
 
-from services.lab.dataplane.contestants import SIDES, Bout, Contestant, ours
+from services.lab.dataplane.contestants import altered, ours
 from services.lab.dataplane.ground import Backlog, Ground
 from services.lab.dataplane.throughput import Speeds, compete
 from services.lab.dataplane.trial import Patience
@@ -17,7 +16,10 @@ PATIENCE = Patience(warm_up_s=1.0, measured_s_max=5.0)
 
 def small_batches(ground: Ground, backlog: Backlog, *, repetitions: int) -> list[Row]:
     """Records/s at several sizes of a poll, and from their processor time the cost of a batch."""
-    contestants = [*(_limited(count) for count in POLL_RECORDS), ours(ALL)]
+    contestants = [
+        *(altered(_name(count), "limited_host.py", str(count), patience=PATIENCE) for count in POLL_RECORDS),
+        ours(ALL),
+    ]
     entries = [(contestant, backlog) for contestant in contestants]
     return rows(compete(ground, entries, repetitions=repetitions, workloads=[FILTER_PROJECT]))
 
@@ -41,13 +43,3 @@ def rows(speeds: Speeds) -> list[Row]:
 
 def _name(count: int) -> str:
     return f"{count:,} record{'s' if count > 1 else ''} a poll"
-
-
-def _limited(count: int) -> Contestant:
-    whole = ours()
-
-    def commands(bout: Bout) -> list[list[str]]:
-        limited = [sys.executable, str(SIDES / "limited_host.py"), str(count)]
-        return [[*limited, *command[3:]] for command in whole.commands(bout)]
-
-    return Contestant(_name(count), commands, PATIENCE)

@@ -11,7 +11,7 @@ from services.operators.run import FlowRun
 from topics.flow.file import parse_graph
 
 
-@pytest.mark.parametrize("workload", (*WORKLOADS, SCORE), ids=lambda workload: workload.name)
+@pytest.mark.parametrize("workload", [*WORKLOADS, SCORE], ids=lambda workload: workload.name)
 def test_a_workloads_flow_gives_what_its_definition_says(workload: Workload) -> None:
     """The audit compares other libraries' results with the definition; ours come from the flow."""
     raws = packets(3_000, seed=7)
