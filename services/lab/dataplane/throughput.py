@@ -61,7 +61,7 @@ def contend(
     finally:
         ground.drop_topics(bout.id)
         ground.drop_topics(bout.sink)
-    return speed(samples, warm_up_s=contestant.patience.warm_up_s, results_per_record=results / backlog.records)
+    return speed(samples, contestant.patience, results=results, records=backlog.records)
 
 
 def rows(speeds: Speeds) -> list[Row]:

@@ -5,6 +5,7 @@ a moment after the first of them, when the process is warm, until the last, or u
 one.
 """
 
+import math
 import signal
 import subprocess
 import time
@@ -26,9 +27,13 @@ STOP_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When the clock starts, after the first result; and when a slow side has been watched for long enough."""
+    """When the clock starts, after the first result; and when a slow side has been watched for long enough.
+
+    `warm_up_share`: of all results, which must be there too, since on a busy machine little is done in a while.
+    """
 
     warm_up_s: float = 0.5
+    warm_up_share: float = 0.0
     measured_s_max: float = 15.0
 
 
@@ -82,6 +87,7 @@ def watch(
 ) -> list[Sample]:
     """Samples from the first result to the last one, or to the end of our patience."""
     samples: list[Sample] = []
+    warm_s = math.inf
     changed_s = time.monotonic() + FIRST_RESULT_TIMEOUT_S - STALL_TIMEOUT_S
     while True:
         now_s = time.monotonic()
@@ -90,7 +96,9 @@ def watch(
             used_s = sum(cpu_s(child.pid) for child in children)
             samples.append(Sample(now_s, seen, used_s, sum(map(cpu_s, ground.broker_pids))))
             changed_s = now_s
-        if seen >= results or (samples and now_s > samples[0].at_s + patience.warm_up_s + patience.measured_s_max):
+            if warm_s == math.inf and is_warm(samples[-1], samples[0], patience, results=results):
+                warm_s = now_s
+        if seen >= results or now_s > warm_s + patience.measured_s_max:
             return samples
         if any(child.poll() is not None for child in children):
             raise BenchError(f"the process ended before its time; it said: {_tail(log)}")
@@ -101,18 +109,24 @@ def watch(
         time.sleep(SAMPLE_EVERY_S)
 
 
-def speed(samples: Sequence[Sample], *, warm_up_s: float, results_per_record: float) -> Speed:
-    """From samples to a speed, leaving out the warm-up."""
-    warm = [sample for sample in samples if sample.at_s >= samples[0].at_s + warm_up_s]
+def is_warm(sample: Sample, first: Sample, patience: Patience, *, results: int) -> bool:
+    """Whether the warm-up is over."""
+    is_long_ago = sample.at_s >= first.at_s + patience.warm_up_s
+    return is_long_ago and sample.results >= patience.warm_up_share * results
+
+
+def speed(samples: Sequence[Sample], patience: Patience, *, results: int, records: int) -> Speed:
+    """From samples to a speed, leaving out the warm-up. So many results would come of so many records."""
+    warm = [sample for sample in samples if is_warm(sample, samples[0], patience, results=results)]
     if len(warm) < 2:
         warm = list(samples)
     first, last = warm[0], warm[-1]
     if last.cpu_s <= first.cpu_s:
         raise BenchError("all results came at once; take more records")
-    records, took_s = (last.results - first.results) / results_per_record, last.at_s - first.at_s
+    done, took_s = (last.results - first.results) * records / results, last.at_s - first.at_s
     return Speed(
-        records_per_s=records / took_s,
-        cpu_s_per_million=(last.cpu_s - first.cpu_s) / records * 1e6,
+        records_per_s=done / took_s,
+        cpu_s_per_million=(last.cpu_s - first.cpu_s) / done * 1e6,
         broker_cores=(last.broker_cpu_s - first.broker_cpu_s) / took_s,
     )
 
