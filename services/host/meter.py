@@ -52,14 +52,13 @@ class Meter:
         self._mark_s = time.perf_counter()
         self._arrived_s: dict[str, float] = {}
         self._wait_us = _Sums()
-        self._bytes_in = 0
+        self.bytes_in = 0
         self._latencies_ms: list[float] = []
         self.late = 0
         self.dead_letters = 0
 
     def fetched(self, records: Sequence[Record], *, now_ms: int) -> None:
         """Some records arrived; those that the broker got at a known time waited since then."""
-        self._bytes_in += sum(map(len, [record.value or b"" for record in records]))
         self._wait_us.add(max(0.0, (now_ms - records[-1].timestamp) * 1_000), len(records))
 
     def begun(self) -> None:
@@ -107,7 +106,7 @@ class Meter:
                 wait_us=self._wait_us.moments(),
                 outputs=sums.outputs,
                 lag=lag,
-                bytes_in=self._bytes_in,
+                bytes_in=self.bytes_in,
                 bytes_out=bytes_out,
                 state_bytes=state_bytes,
                 late=self.late,
@@ -120,5 +119,5 @@ class Meter:
         self._operators = {}
         self._wait_us = _Sums()
         self._latencies_ms = []
-        self._bytes_in = self.late = self.dead_letters = 0
+        self.bytes_in = self.late = self.dead_letters = 0
         return rows

@@ -222,6 +222,7 @@ class Task:
         for parcel in self._inputs.read(input_name, records, now_ms=self._listened_ms):
             self._origin = parcel.origin
             self._failures += parcel.failures
+            self.meter.bytes_in += parcel.size_bytes
             await self._run(input_name, parcel, records, now_ms)
         self._touched()
 

@@ -32,7 +32,8 @@ class Parcel:
     """What some fetched records became.
 
     `originals`: the raw records of a source by offset, for dead letters. `born_ms`: when the last of the source's
-    records that it came from was written, the sample by which latency is measured; None if nobody knows.
+    records that it came from was written, the sample by which latency is measured; None if nobody knows. `size_bytes`:
+    of the records' values.
     """
 
     batch: Batch
@@ -41,6 +42,7 @@ class Parcel:
     origin: Origin
     originals: Mapping[int, Record] = field(default_factory=dict)
     born_ms: int | None = None
+    size_bytes: int = 0
 
 
 class TaskInput:
@@ -122,8 +124,9 @@ class TaskInputs:
     def _from_source(
         self, name: str, at: TopicPartition, intake: SourceIntake, records: list[Record], now_ms: int
     ) -> Parcel:
+        values = [record.value for record in records]
         arrivals = intake.read(
-            [record.value for record in records],
+            values,
             [record.key for record in records],
             [record.timestamp for record in records],
             [record.offset for record in records],
@@ -134,7 +137,8 @@ class TaskInputs:
         origin = Origin(at.topic, at.partition, records[0].offset)
         late = _joined(arrivals.late, behind)
         born_ms = records[-1].timestamp
-        return Parcel(batch, late, arrivals.failures, origin, originals, born_ms if born_ms >= 0 else None)
+        size_bytes = sum(map(len, filter(None, values)))
+        return Parcel(batch, late, arrivals.failures, origin, originals, born_ms if born_ms >= 0 else None, size_bytes)
 
     def _from_edge(self, name: str, at: TopicPartition, record: Record, now_ms: int) -> Parcel:
         block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)
@@ -143,7 +147,7 @@ class TaskInputs:
         if rests(record.headers):
             self._watermarks.rest(name, block.partition)
         origin = Origin(block.origin_topic, block.origin_partition, 0)
-        return Parcel(batch, late, [], origin, born_ms=read_born(record.headers))
+        return Parcel(batch, late, [], origin, born_ms=read_born(record.headers), size_bytes=len(record.value))
 
 
 def _joined(one: Batch, other: Batch) -> Batch:

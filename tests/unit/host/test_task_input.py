@@ -1,6 +1,7 @@
 """What inputs remember travels with the committed offsets, also from one version of the software to the next."""
 
 from base64 import b64decode, b64encode
+from types import SimpleNamespace
 
 import msgspec
 from aiokafka import TopicPartition
@@ -52,3 +53,11 @@ def test_metadata_fits_what_a_broker_keeps_by_default() -> None:
         edge._watermarks.admit("a>b.input", partition, Batch.empty(1_700_000_000_000 + partition), now_ms=0)
     ((_, metadata),) = edge.commits(None).values()
     assert len(metadata) < 4_096
+
+
+def test_a_parcel_tells_how_many_bytes_it_was() -> None:
+    """The models learn from it what a record weighs; a tombstone weighs nothing."""
+    raws = [b'{"ts":1}', None]
+    records = [SimpleNamespace(value=raw, key=None, timestamp=1, offset=i, headers=()) for i, raw in enumerate(raws)]
+    (parcel,) = TaskInputs([PLAN], 0).read("packets", records, now_ms=0)
+    assert 8 == parcel.size_bytes

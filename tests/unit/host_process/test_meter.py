@@ -55,11 +55,12 @@ def test_a_report_starts_anew_but_gaps_reach_over_it(clock: Clock) -> None:
     assert (1, pytest.approx(2e6)) == (row.gaps_us.count, row.gaps_us.sum)
 
 
-def test_waits_and_bytes_come_from_the_records(clock: Clock) -> None:
+def test_waits_come_from_the_records_and_bytes_from_who_read_them(clock: Clock) -> None:
     """A record waits from when the broker got it."""
     meter = Meter("shop", "shop.1", 0)
     records = [SimpleNamespace(value=b"12345", timestamp=1_000), SimpleNamespace(value=None, timestamp=1_000)]
     meter.fetched(records, now_ms=1_020)
+    meter.bytes_in += 5
     meter.begun()
     meter.probe("large", 2, 2)
     (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)

@@ -33,5 +33,5 @@ async def never(_reports: Reports) -> None:
 
 if __name__ == "__main__":
     memory.Meter = SilentMeter  # type: ignore[misc]
-    Reports._measure = never  # type: ignore[method-assign]
+    Reports._measure = never  # type: ignore[method-assign, assignment]
     main()
