@@ -18,6 +18,7 @@ import psutil
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException, TopicPartition
 
+from services.cluster_key import make_key
 from services.embedded import EmbeddedStack, StackParams
 from services.embedded.lifecycle import State
 from services.embedded.spawn import spawn
@@ -59,11 +60,13 @@ class Ground:
         self.folder = folder
         self.bug = NO_BUG
         self.gate = folder / "gate"
+        self._key = folder / "cluster.key"
         self._stack = EmbeddedStack(StackParams(home=folder / "stack"))
         self._hosts: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> "Ground":
         self.folder.mkdir(parents=True, exist_ok=True)
+        make_key(self._key)
         self._stack.start()
         return self
 
@@ -98,11 +101,19 @@ class Ground:
         """Starts a host unless it runs."""
         if self.is_running(name):
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         clock.create(self._clock(name))
         command = [sys.executable, "-m", "tests.chaos.entry", str(self._clock(name)), self.bug]
         command += ["--name", name, "--region", "r1", "--capacity", "1", "--bootstrap", self.bootstrap]
-        command += ["--allow", "tests.chaos", "--log-format", "json", "--stop-timeout", "8"]
+        command += [
+            "--key-file",
+            str(self._key),
+            "--allow",
+            "tests.chaos",
+            "--log-format",
+            "json",
+            "--stop-timeout",
+            "8",
+        ]
         paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self._hosts[name] = spawn(command, log=self.log(name), environment={"PYTHONPATH": paths})
 
