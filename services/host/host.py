@@ -27,10 +27,10 @@ from services.host.task import TaskContext, wall_clock_ms
 from services.host.tenant import House, Tenant
 from services.host.wanted import Wanted, wanted_of
 from services.registry.follow import RegistryFollower
-from services.registry.view import RegistryView
+from services.registry.view import RegistryView, Slot
 from topics import catalogue
 from topics.admin import ClusterError
-from topics.messages import HostRegistration, Message
+from topics.messages import Handover, HostRegistration, Message
 
 log = structlog.get_logger(__name__)
 
@@ -80,7 +80,7 @@ class Host:
         self._follower = RegistryFollower(
             params.bootstrap,
             self.view,
-            [catalogue.FLOWS, catalogue.HOSTS, catalogue.PLACEMENTS, catalogue.PLANS],
+            [catalogue.FLOWS, catalogue.HOSTS, catalogue.PLACEMENTS, catalogue.PLANS, catalogue.HANDOVERS],
             client_id=f"stig.host.{params.name}.registry",
             on_message=self._heard,
         )
@@ -97,6 +97,9 @@ class Host:
         )
         self._tenants: dict[str, tuple[Tenant, asyncio.Task[None]]] = {}
         self._stop = asyncio.Event()
+        self._news = asyncio.Event()
+        self._handed: dict[Slot, int] = {}
+        self._sending: set[asyncio.Task[None]] = set()
         self._is_registered = False
         self._replaced_by: str | None = None
 
@@ -107,7 +110,16 @@ class Host:
     async def run(self) -> None:
         """From the first connection to the last commit. Raises ReplacedError."""
         with tempfile.TemporaryDirectory(prefix="stig-host-", ignore_cleanup_errors=True) as folder:
-            house = House(self._context, self._broker, self.reports, self._still_ours, self._is_elsewhere, Path(folder))
+            house = House(
+                context=self._context,
+                broker=self._broker,
+                reports=self.reports,
+                still_ours=self._still_ours,
+                is_elsewhere=self._is_elsewhere,
+                drained=self._drained,
+                let_go=self._hand_over,
+                data_folder=Path(folder),
+            )
             async with contextlib.AsyncExitStack() as stack:
                 if not await self._connect(stack):
                     return
@@ -187,6 +199,8 @@ class Host:
 
     def _arrange(self, house: House) -> None:
         """Tell every tenant what is wanted of it now, and take in new ones."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
         if self._stop.is_set():
             return
         self.cell.look()
@@ -201,6 +215,37 @@ class Host:
                 self._tenants[segment_id] = (tenant, asyncio.create_task(tenant.run()))
             else:
                 del self._tenants[segment_id]
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Say of each partition that another host waits for, that we have drained it, once we hold it no longer."""
+        owed = [
+            Handover(
+                segment=slot[0],
+                partition=slot[1],
+                epoch=placement.epoch - 1,
+                host=self.params.name,
+                drained_ms=self._context.now_ms(),
+            )
+            for slot, placement in self.view.placements.items()
+            if placement.origin == self.params.name and self._handed.get(slot, 0) < placement.epoch
+            if slot[0] not in self._tenants or not self._tenants[slot[0]][0].holds(slot[1])
+        ]
+        if owed:
+            self._handed |= {(word.segment, word.partition): word.epoch + 1 for word in owed}
+            sending = asyncio.create_task(self.reports.hand_over(owed))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)
+
+    async def _drained(self, segment_id: str, partition: int, epoch: int) -> None:
+        slot = (segment_id, partition)
+        while True:
+            news = self._news
+            placement, word = self.view.placements.get(slot), self.view.handovers.get(slot)
+            is_waiting = placement is not None and placement.epoch == epoch and placement.origin is not None
+            if not is_waiting or (word is not None and word.epoch >= epoch - 1):
+                return
+            await news.wait()
 
     def _metrics_page(self) -> Page:
         text = exposition(self.reports, garbage=self.view.garbage) + cell_exposition(self.cell)

@@ -17,7 +17,8 @@ from services.operators.wiring import segment_program
 from topics.flow import specs
 
 FOLLOW_PAUSE_S = 0.1
-"""How long a standby rests when it has read everything: it is behind by little more than this."""
+"""How long a standby rests after it has read: it is behind by little more than this."""
+FOLLOW_POLL_S = 0.5
 
 MakeCaller = Callable[[specs.Python], Caller]
 """How the functions of python operators are called."""
@@ -41,31 +42,45 @@ class Memory:
             client_id=f"{plan.transactional_id(partition)}.replica",
         )
         self._replica: Replica | None = None
+        self._closing: asyncio.Task[None] | None = None
         self.entries_read = 0
 
-    async def follow(self, place: SnapshotPlace | None) -> None:
-        """Keep up with the owner, until cancelled."""
+    async def follow(self, place: SnapshotPlace | None, on_read: Callable[[int], None]) -> None:
+        """Keep up with the owner, until cancelled. `on_read` is told how many changes were unread, once all were read
+        for the first time and then at every look."""
+        if not self.changelogs:
+            on_read(0)
+            await asyncio.Event().wait()
         replica = await self._opened(place)
+        await replica.catch_up()
         while True:
-            await replica.catch_up()
             self.entries_read = replica.entries_read
             await asyncio.sleep(FOLLOW_PAUSE_S)
+            on_read(await replica.read(timeout_s=FOLLOW_POLL_S))
 
     async def rebuild(self, place: SnapshotPlace | None) -> int:
         """Read what is still missing, and be ready; returns how many entries have been read in all."""
         if not self.changelogs:
             return 0
         replica = await self._opened(place)
-        try:
-            await replica.catch_up()
-        finally:
-            await self.close()
+        await replica.catch_up()
         self.positions, self.entries_read = replica.positions, replica.entries_read
         self.program.restored()
+        self._closing = asyncio.create_task(self._close_replica())  # nobody should wait for that
         return self.entries_read
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it goes on where it was: a snapshot is not needed any more."""
+        return self._replica is not None
 
     async def close(self) -> None:
         """Stop reading; what was read stays."""
+        if self._closing is not None:
+            await self._closing
+        await self._close_replica()
+
+    async def _close_replica(self) -> None:
         if self._replica is not None:
             replica, self._replica = self._replica, None
             await replica.close()

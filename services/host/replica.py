@@ -16,9 +16,15 @@ from services.operators.program import Program
 FETCH_BYTES_MAX = 2 << 20
 """A fetched block is applied in one go, so this bounds for how long the host's loop is held up."""
 
+CATCH_UP_POLL_S = 0.02
+"""Where a transaction was aborted the end is reached without a record that would wake us."""
+
 
 class Replica:
-    """`open`, `catch_up` as often as wanted, `close`. `positions`: the next changelog offset for each operator."""
+    """`open`, `read` and `catch_up` as often as wanted, `close`.
+
+    `positions`: the next changelog offset for each operator, after it has caught up.
+    """
 
     def __init__(
         self,
@@ -45,42 +51,48 @@ class Replica:
         self.entries_read = 0
 
     async def open(self, place: SnapshotPlace | None) -> None:
-        """Load the snapshot, if there is one."""
-        await self._consumer.start()
+        """Load the snapshot, if there is one, and begin to fetch the changelogs after it."""
+        consumer = self._consumer
+        await consumer.start()
         if place is not None:
-            await self._read({self._snapshots: place.from_offset}, place)
+            await self._load(place)
             self.positions |= place.offsets
+        consumer.assign(list(self._operators))
+        beginnings = await consumer.beginning_offsets(list(self._operators))
+        for at, operator in self._operators.items():
+            consumer.seek(at, max(self.positions[operator], beginnings[at]))
 
     async def catch_up(self) -> None:
         """Read the changelogs to their present end. Before the first call, and after a pause, that may take a while."""
-        starts = {at: self.positions[operator] for at, operator in self._operators.items()}
-        ends = await self._read(starts, None)
+        ends = await self._consumer.end_offsets(list(self._operators))
+        while not await self._has_reached(ends):
+            await self.read(timeout_s=CATCH_UP_POLL_S)
         self.positions = {operator: ends[at] for at, operator in self._operators.items()}
+
+    async def read(self, *, timeout_s: float) -> int:
+        """Apply what was fetched, or what comes in this time; returns the number of entries."""
+        fetched = await self._consumer.getmany(timeout_ms=int(timeout_s * 1_000))
+        for at, records in fetched.items():
+            apply(self._program, self._operators[at], records)
+        count = sum(map(len, fetched.values()))
+        self.entries_read += count
+        return count
 
     async def close(self) -> None:
         """Stop reading; the program keeps what was read."""
         await self._consumer.stop()
 
-    async def _read(
-        self, starts: Mapping[TopicPartition, int], place: SnapshotPlace | None
-    ) -> dict[TopicPartition, int]:
-        """Read partitions from these offsets to where they end now, and apply what comes; returns the ends."""
-        consumer = self._consumer
-        consumer.assign(list(starts))
-        ends: dict[TopicPartition, int] = await consumer.end_offsets(list(starts))
-        beginnings = await consumer.beginning_offsets(list(starts))
-        for at, offset in starts.items():
-            consumer.seek(at, max(offset, beginnings[at]))
-        waiting = {at for at, offset in starts.items() if max(offset, beginnings[at]) < ends[at]}
-        while waiting:
-            for at, records in (await consumer.getmany(*waiting, timeout_ms=200)).items():
-                if place is not None:
-                    self.entries_read += sum(
-                        load_piece(self._program, place, record.key, record.value) for record in records
-                    )
-                else:
-                    self.entries_read += len(records)
-                    apply(self._program, self._operators[at], records)
-            # The position also moves over transaction markers and compacted records, which bring no record.
-            waiting = {at for at in waiting if await consumer.position(at) < ends[at]}
-        return ends
+    async def _load(self, place: SnapshotPlace) -> None:
+        consumer, at = self._consumer, self._snapshots
+        consumer.assign([at])
+        ends: dict[TopicPartition, int] = await consumer.end_offsets([at])
+        consumer.seek(at, max(place.from_offset, (await consumer.beginning_offsets([at]))[at]))
+        while not await self._has_reached(ends):
+            for records in (await consumer.getmany(timeout_ms=int(CATCH_UP_POLL_S * 1_000))).values():
+                self.entries_read += sum(
+                    load_piece(self._program, place, record.key, record.value) for record in records
+                )
+
+    async def _has_reached(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """The position also moves over transaction markers and compacted records, which bring no record."""
+        return all([await self._consumer.position(at) >= end for at, end in ends.items()])

@@ -7,9 +7,10 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import psutil
 
 from services.host.clock import BrokerClock
@@ -19,12 +20,23 @@ from services.host.segment import Segment
 from services.host.task import ClockMs
 from services.registry.view import Slot
 from topics import catalogue
-from topics.messages import HostMetrics, OperatorMetrics, SegmentState, SegmentStatus, clip
+from topics.messages import (
+    Handover,
+    HostMetrics,
+    OperatorMetrics,
+    SegmentState,
+    SegmentStatus,
+    SegmentStep,
+    StandbyStatus,
+    clip,
+)
 
 STATUS_EVERY_S = 3.0
 METRICS_EVERY_S = 1.0
 TOTALS = ("arrivals", "outputs", "dead_letters")
 """What is also added up since the start, for Prometheus."""
+
+Step = SegmentStep | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,7 @@ class Standing:
     state: SegmentState
     since_ms: int
     reason: str | None = None
+    step: Step = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,8 @@ class Reports:
         self._now_ms = now_ms
         self._segments: dict[str, Segment] = {}
         self._news: dict[Slot, Standing] = {}
+        self._standbys: dict[Slot, StandbyStatus] = {}
+        self._standby_news: list[StandbyStatus] = []
         self._has_news = asyncio.Event()
         self._delay = LoopDelay()
         self._process = psutil.Process(os.getpid())
@@ -74,10 +89,9 @@ class Reports:
         """It has ended."""
         self._segments.pop(segment.plan.segment.id, None)
 
-    def state(self, segment_id: str, partition: int, epoch: int, state: SegmentState, reason: str | None) -> None:
+    def state(self, slot: Slot, epoch: int, state: SegmentState, reason: str | None, *, step: Step = None) -> None:
         """A partition changed its state; it is told at once."""
-        slot = (segment_id, partition)
-        standing = Standing(epoch, state, self._now_ms(), reason)
+        standing = Standing(epoch, state, self._now_ms(), reason, step)
         before = self.standings.get(slot)
         if before is not None and replace(before, since_ms=standing.since_ms) == standing:
             return
@@ -92,6 +106,34 @@ class Reports:
         """Another host reports on this partition now."""
         self.standings.pop((segment_id, partition), None)
         self._news.pop((segment_id, partition), None)
+
+    def standby(self, segment_id: str, partition: int, *, is_ready: bool, lag: int, entries: int) -> None:
+        """How well a partition is followed. That it has become ready is told at once, the rest from time to time."""
+        slot = (segment_id, partition)
+        before = self._standbys.get(slot)
+        self._standbys[slot] = StandbyStatus(
+            segment=segment_id,
+            partition=partition,
+            host=self._identity.host,
+            is_ready=is_ready,
+            lag=lag,
+            entries=entries,
+            reported_ms=self._now_ms(),
+        )
+        if before is None or before.is_ready != is_ready:
+            self._standby_news.append(self._standbys[slot])
+            self._has_news.set()
+
+    def stood_down(self, segment_id: str, partition: int) -> None:
+        """A partition is not followed any more."""
+        before = self._standbys.pop((segment_id, partition), None)
+        if before is not None:
+            self._standby_news.append(msgspec.structs.replace(before, is_ready=False, reported_ms=self._now_ms()))
+            self._has_news.set()
+
+    async def hand_over(self, words: Sequence[Handover]) -> None:
+        """Tell the new owners that these partitions are drained."""
+        await self._publisher.send(catalogue.HANDOVERS, words, now_ms=self._now_ms())
 
     async def run(self) -> None:
         """Publishes until cancelled."""
@@ -121,7 +163,10 @@ class Reports:
             if time.monotonic() >= told_s + STATUS_EVERY_S:
                 told_s = time.monotonic()
                 news = self.standings | news
+                self._standby_news += self._standbys.values()
             await self._publish(news)
+            standbys, self._standby_news = self._standby_news, []
+            await self._publisher.send(catalogue.STANDBYS, standbys, now_ms=self._now_ms())
 
     async def _publish(self, standings: dict[Slot, Standing]) -> None:
         now_ms = self._now_ms()
@@ -139,6 +184,7 @@ class Reports:
             reported_ms=now_ms,
             lag=self.lag(slot),
             reason=clip(standing.reason) if standing.reason else None,
+            step=standing.step,
         )
 
     async def _measure(self) -> None:

@@ -22,12 +22,12 @@ from services.host.fetch import BlockConsumer
 from services.host.memory import Memory
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
-from services.host.snapshot import usable
+from services.host.standby import Standby
 from services.host.streaks import FailsOnEverythingError, Streaks
 from services.host.task import Task, TaskContext
-from services.host.task_input import TaskInputs
+from services.host.writer import Writer
 from services.operators.calls import BrokenFunctionError
-from topics.messages import SegmentState
+from topics.messages import SegmentState, SegmentStep
 
 log = structlog.get_logger(__name__)
 
@@ -46,15 +46,19 @@ TICK_S = 1.0
 FETCH_WAIT_MS = 500
 LISTENING_MS = 4 * FETCH_WAIT_MS
 STOP_TIMEOUT_S = 20.0
+HANDOVER_PATIENCE_S = 10.0
+"""How long a new owner waits for the former one's word. A former owner that is gone is told to nobody but us."""
 
 
 @dataclass(slots=True)
 class Seat:
-    """The place of one partition: its task, if it runs, and how it is."""
+    """The place of one partition: its task, if it runs, and how it is. `origin`: who drains it before we may fence."""
 
     partition: int
     epoch: int
+    origin: str | None = None
     state: SegmentState = "recovering"
+    step: SegmentStep | None = None
     reason: str | None = None
     failures: int = 0
     failures_max: int = FAILURES_MAX
@@ -62,6 +66,7 @@ class Seat:
     parked: int = 0
     streaks: Streaks | None = None
     memory: Memory | None = field(default=None, repr=False)
+    writer: Writer | None = field(default=None, repr=False)
     task: Task | None = field(default=None, repr=False)
     running: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -69,10 +74,18 @@ class Seat:
 OnState = Callable[["Segment", Seat], None]
 StillOurs = Callable[[int, int], Awaitable[bool]]
 """Whether a partition is still this host's with this epoch, by the newest registry: asked before it is fenced."""
+Drained = Callable[[int, int], Awaitable[None]]
+"""Returns when the owner before this epoch has drained a partition, or when nobody needs to wait for it any more."""
+OnStandby = Callable[["Segment", int, Standby], None]
+"""Called when a standby has become ready, and whenever it has read since."""
 
 
 async def _always(_partition: int, _epoch: int) -> bool:
     return True
+
+
+async def _at_once(_partition: int, _epoch: int) -> None:
+    return
 
 
 class Segment:
@@ -86,12 +99,16 @@ class Segment:
         data_folder: Path,
         on_state: OnState,
         still_ours: StillOurs = _always,
+        drained: Drained = _at_once,
+        on_standby: OnStandby = lambda segment, partition, standby: None,
     ) -> None:
         self.plan = plan
         self.seats: dict[int, Seat] = {}
         self._context = context
         self._on_state = on_state
         self._still_ours = still_ours
+        self._drained = drained
+        self._on_standby = on_standby
         self._app = SegmentApp(plan.segment.id, lambda block: block.task.take(block), data_folder=data_folder)
         self._consumer = BlockConsumer(
             bootstrap_servers=context.bootstrap,
@@ -107,7 +124,7 @@ class Segment:
         self._names = {each.topic: each.name for each in plan.inputs}
         self._room = asyncio.Event()
         self._assignments = 0
-        self._standbys: dict[int, tuple[Memory, asyncio.Task[None]]] = {}
+        self._standbys: dict[int, Standby] = {}
         self._background: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
@@ -119,31 +136,39 @@ class Segment:
     async def stand_by(self, partition: int) -> None:
         """Keep the state of a partition that another host owns, so that this one can take over quickly."""
         if partition not in self._standbys and partition not in self.seats:
-            memory = Memory(self.plan, partition, bootstrap=self._context.bootstrap, caller=self._context.caller)
-            if memory.changelogs:
-                self._standbys[partition] = memory, asyncio.create_task(self._follow(partition, memory))
+            self._standbys[partition] = Standby(
+                self.plan,
+                partition,
+                self._context,
+                committed=self._committed,
+                on_read=lambda partition, standby: self._on_standby(self, partition, standby),
+            )
 
-    async def stand_down(self, partition: int) -> Memory | None:
-        """Follow a partition no longer; returns what is known of its state."""
-        memory, following = self._standbys.pop(partition, (None, None))
-        if following is not None:
-            await end([following])
-        return memory
+    async def stand_down(self, partition: int) -> None:
+        """Follow a partition no longer."""
+        standby = self._standbys.pop(partition, None)
+        if standby is not None:
+            await standby.close()
 
     def memory(self, partition: int) -> Memory:
         """What is known of the state of a partition that is followed."""
-        return self._standbys[partition][0]
+        return self._standbys[partition].memory
 
     @property
     def standbys(self) -> tuple[int, ...]:
         """The partitions that this host follows."""
         return tuple(sorted(self._standbys))
 
-    async def own(self, partition: int, epoch: int) -> None:
-        """Take a partition over, in the background. With a newer epoch a task that runs here is made anew."""
+    async def own(self, partition: int, epoch: int, origin: str | None = None) -> None:
+        """Take a partition over, in the background. With a newer epoch a task that runs here is made anew.
+
+        `origin` is told to drain it at the same time, so there is something to wait for.
+        """
         await self.release(partition)
-        seat = self.seats[partition] = Seat(partition, epoch, streaks=Streaks(self.plan.graph.spec.park_after))
-        seat.memory = await self.stand_down(partition)
+        seat = self.seats[partition] = Seat(partition, epoch, origin, streaks=Streaks(self.plan.graph.spec.park_after))
+        standby = self._standbys.pop(partition, None)
+        if standby is not None:
+            seat.memory, seat.writer = await standby.take()
         seat.running = asyncio.create_task(self._keep_running(seat))
 
     async def release(self, partition: int) -> None:
@@ -158,19 +183,18 @@ class Segment:
             seat.task.stop()
             await asyncio.wait([seat.running], timeout=STOP_TIMEOUT_S)
         await end([seat.running])
-        if seat.memory is not None:
+        if seat.memory is not None and seat.writer is not None:  # it never came to making a task of them
             await seat.memory.close()
+            await seat.writer.stop()
         self.seats.pop(partition, None)
         self._assign()
-        self._set(seat, "stopped")
+        if seat.state != "stopped":
+            self._set(seat, "stopped")
 
     async def stop(self) -> None:
         """Give all partitions up and end."""
         await asyncio.gather(*(self.release(partition) for partition in sorted(self.seats)))
-        for partition in self.standbys:
-            memory = await self.stand_down(partition)
-            if memory is not None:
-                await memory.close()
+        await asyncio.gather(*(self.stand_down(partition) for partition in self.standbys))
         await end(self._background)
         await self._app.stop()
         await self._consumer.stop()
@@ -178,8 +202,9 @@ class Segment:
     async def _keep_running(self, seat: Seat) -> None:
         """Make the task and run it, again and again while it fails, until it is stopped or parked."""
         while True:
-            self._set(seat, "recovering")
-            memory, seat.memory = seat.memory, None
+            self._set(seat, "recovering", "waiting")
+            memory, writer = seat.memory, seat.writer
+            seat.memory = seat.writer = None
             task = Task(
                 self.plan,
                 seat.partition,
@@ -187,18 +212,22 @@ class Segment:
                 self._context,
                 on_room=self._room.set,
                 memory=memory,
+                writer=writer,
                 streaks=seat.streaks,
             )
             try:
-                if not await self._still_ours(seat.partition, seat.epoch):
+                if not await self._may_fence(seat, task):
                     return  # fencing would disturb the new owner; the registry's change is on its way to us
+                self._set(seat, "recovering", "fencing")
                 await task.fence()
-                restored = await task.recover(await self._committed(list(task.positions)))
+                self._set(seat, "recovering", "catching_up")
+                restored = await task.recover(self._committed)
                 seat.task = task
                 self._assign()
                 self._set(seat, "running")
                 log.info("task runs", segment=self.plan.segment.id, partition=seat.partition, restored=restored)
                 await task.run()
+                self._set(seat, "stopped")  # told before all is closed: the next owner waits for it
                 return
             except asyncio.CancelledError:
                 raise
@@ -236,17 +265,18 @@ class Segment:
         else:
             seat.failures, seat.outages = seat.failures + 1, 0
 
-    async def _follow(self, partition: int, memory: Memory) -> None:
-        """What a standby does; trouble with the cluster is passing, and anything else costs only the head start."""
-        inputs = TaskInputs(self.plan.inputs, partition)
-        while True:
-            try:
-                place = inputs.resume(await self._committed([each.at for each in inputs.by_name.values()]))
-                await memory.follow(usable(place, now_ms=self._context.now_ms()))
-            except KafkaError as error:
-                log.warning("standby waits", segment=self.plan.segment.id, partition=partition, error=repr(error))
-                await memory.close()
-                await asyncio.sleep(RESTART_PAUSE_S_MAX)
+    async def _may_fence(self, seat: Seat, task: Task) -> bool:
+        """Whether it is still ours, once the former owner has drained; all is made ready meanwhile."""
+        is_ours, _, _ = await asyncio.gather(
+            self._still_ours(seat.partition, seat.epoch), self._handed_over(seat), task.connect()
+        )
+        return is_ours
+
+    async def _handed_over(self, seat: Seat) -> None:
+        if seat.origin is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HANDOVER_PATIENCE_S):
+                    await self._drained(seat.partition, seat.epoch)
 
     async def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
         """The committed offsets with their metadata, read after the former owner was fenced; else the beginning."""
@@ -272,8 +302,8 @@ class Segment:
         done = fetching._position if offset is None else offset
         return max(0, fetching.highwater - done) if done is not None else 0
 
-    def _set(self, seat: Seat, state: SegmentState) -> None:
-        seat.state = state
+    def _set(self, seat: Seat, state: SegmentState, step: SegmentStep | None = None) -> None:
+        seat.state, seat.step = state, step
         if state == "running":
             seat.reason = None
         self._on_state(self, seat)

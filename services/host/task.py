@@ -11,7 +11,7 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -42,6 +42,8 @@ TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
 
 ClockMs = Callable[[], int]
+Committed = Callable[[list[TopicPartition]], Awaitable[dict[TopicPartition, tuple[int, str]]]]
+"""The committed offsets of partitions, with their metadata."""
 
 
 def wall_clock_ms() -> int:
@@ -76,9 +78,10 @@ class Task:
         *,
         on_room: Callable[[], None],
         memory: Memory | None = None,
+        writer: Writer | None = None,
         streaks: Streaks | None = None,
     ) -> None:
-        """`memory`: that of a standby which now takes over; `streaks`: those of the task before it on this host."""
+        """`memory` and `writer`: those of a standby which now takes over; `streaks`: those of the task before it."""
         self.plan = plan
         self.partition = partition
         self.epoch = epoch
@@ -107,7 +110,7 @@ class Task:
             for output in plan.outputs
             if output.sink is None
         ]
-        self._writer = Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
+        self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._inbox = Inbox()
         self._entry_bytes = 0.0
         self._rests = False
@@ -133,14 +136,22 @@ class Task:
         """Whether more blocks may be fetched for it."""
         return self._inbox.has_room
 
+    async def connect(self) -> None:
+        """Get ready to fence; it disturbs nobody yet."""
+        await self._writer.connect([*self._changelogs.values(), *(output.topic for output in self.plan.outputs)])
+
     async def fence(self) -> None:
         """Take over from the former owner: all that it committed can be read after this, and nothing more comes."""
-        await self._writer.start()
+        await self._writer.fence()
 
-    async def recover(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> int:
+    async def recover(self, committed: Committed) -> int:
         """Rebuild the state, and go on from what was committed; returns the number of entries read."""
-        self._snapshots.place = self._inputs.resume(committed)
-        entries = await self._memory.rebuild(usable(self._snapshots.place, now_ms=self._context.now_ms()))
+        if self._memory.is_open:  # a standby's: it needs no snapshot, so it need not wait to know where that is
+            found, entries = await asyncio.gather(committed(list(self.positions)), self._memory.rebuild(None))
+            self._snapshots.place = self._inputs.resume(found)
+        else:
+            self._snapshots.place = self._inputs.resume(await committed(list(self.positions)))
+            entries = await self._memory.rebuild(usable(self._snapshots.place, now_ms=self._context.now_ms()))
         self._changelog_offsets = self._memory.positions
         return entries
 

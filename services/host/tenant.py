@@ -18,6 +18,7 @@ from services.host.broker import Broker
 from services.host.reports import Reports
 from services.host.segment import Seat, Segment
 from services.host.segment_plan import SegmentPlan
+from services.host.standby import Standby
 from services.host.task import TaskContext
 from services.host.wanted import Wanted
 from topics.flow.specs import Python
@@ -33,6 +34,8 @@ StillOurs = Callable[[str, int, int], Awaitable[bool]]
 """Whether a segment's partition belongs to this host with this epoch, by the newest registry."""
 IsElsewhere = Callable[[str, int, int], bool]
 """Whether a segment's partition has gone to another host, with a newer epoch than this."""
+Drained = Callable[[str, int, int], Awaitable[None]]
+"""Returns when nobody need wait any more for a segment's partition to be drained by the owner before this epoch."""
 
 
 class NotKnownYetError(CannotRunError):
@@ -41,13 +44,15 @@ class NotKnownYetError(CannotRunError):
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What all tenants of a host share."""
+    """What all tenants of a host share. `let_go` is called when a partition that is elsewhere now has drained here."""
 
     context: TaskContext
     broker: Broker
     reports: Reports
     still_ours: StillOurs
     is_elsewhere: IsElsewhere
+    drained: Drained
+    let_go: Callable[[], None]
     data_folder: Path
 
 
@@ -109,7 +114,7 @@ class Tenant:
             if partition >= self.segment.plan.partitions:
                 self._park_one(wanted, partition, f"the segment has {self.segment.plan.partitions} partitions")
             elif partition not in self.segment.seats:
-                await self.segment.own(partition, placement.epoch)
+                await self.segment.own(partition, placement.epoch, placement.origin)
         for partition in wanted.standbys:
             if partition < self.segment.plan.partitions:
                 await self.segment.stand_by(partition)
@@ -124,9 +129,8 @@ class Tenant:
             await asyncio.gather(*(self.segment.release(partition) for partition in gone))
             for partition in self.segment.standbys:
                 if partition not in wanted.standbys and partition not in wanted.placements:
-                    memory = await self.segment.stand_down(partition)
-                    if memory is not None:
-                        await memory.close()
+                    await self.segment.stand_down(partition)
+                    self._house.reports.stood_down(self.segment_id, partition)
 
     async def _prepare(self, text: str) -> None:
         """A segment that runs by this text, which is left alone if the text has not changed what it does."""
@@ -146,6 +150,8 @@ class Tenant:
             data_folder=self._house.data_folder,
             on_state=self._tell,
             still_ours=lambda partition, epoch: self._house.still_ours(self.segment_id, partition, epoch),
+            drained=lambda partition, epoch: self._house.drained(self.segment_id, partition, epoch),
+            on_standby=self._tell_standby,
         )
         try:
             await segment.begin()
@@ -165,8 +171,21 @@ class Tenant:
         if self._house.is_elsewhere(self.segment_id, seat.partition, seat.epoch):
             # The new owner speaks for it now; our last words could hide its first ones on the compacted topic.
             self._house.reports.forget(self.segment_id, seat.partition)
+            if seat.state == "stopped":
+                self._house.let_go()
         else:
-            self._house.reports.state(self.segment_id, seat.partition, seat.epoch, seat.state, seat.reason)
+            slot = self.segment_id, seat.partition
+            self._house.reports.state(slot, seat.epoch, seat.state, seat.reason, step=seat.step)
+
+    def _tell_standby(self, _segment: Segment, partition: int, standby: Standby) -> None:
+        self._house.reports.standby(
+            self.segment_id, partition, is_ready=standby.is_ready, lag=standby.lag, entries=standby.memory.entries_read
+        )
+
+    def holds(self, partition: int) -> bool:
+        """Whether something of this partition may still run here."""
+        seat = self.segment.seats.get(partition) if self.segment is not None else None
+        return seat is not None and seat.state != "stopped"
 
     def _is_early(self, error: Exception) -> bool:
         """Flow and placement come by different topics, so the placement may be the first to be seen."""
@@ -185,7 +204,7 @@ class Tenant:
 
     def _park_one(self, wanted: Wanted, partition: int, reason: str, state: SegmentState = "parked") -> None:
         epoch = wanted.placements[partition].epoch
-        self._house.reports.state(self.segment_id, partition, epoch, state, reason or "no reason was given")
+        self._house.reports.state((self.segment_id, partition), epoch, state, reason or "no reason was given")
 
 
 def _is_same(one: SegmentPlan, other: SegmentPlan) -> bool:

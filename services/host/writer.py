@@ -1,6 +1,6 @@
 """Writing for one segment partition: outputs, changelog, dead letters and input offsets, all in one Kafka transaction.
 
-The transactional id is the (segment, partition): starting a writer fences the former owner, whose late writes the
+The transactional id is the (segment, partition): a writer that begins fences the former owner, whose late writes the
 broker then refuses. Records go out as ready-made batches, so aiokafka's cost is paid once for a batch instead of once
 for a record. Whatever fails makes the writer useless (`WriteError`); the owner then starts anew from what was
 committed.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.client import CoordinationType
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.producer import sender
 
@@ -40,7 +41,7 @@ class WriterParams:
 
 
 class Writer:
-    """One transactional producer. `start`, then `write` any number of times, then `commit`, and so on."""
+    """One transactional producer. `fence`, then `write` any number of times, then `commit`, and so on."""
 
     def __init__(self, bootstrap: str, transactional_id: str, params: WriterParams | None = None) -> None:
         params = params or WriterParams()
@@ -59,12 +60,27 @@ class Writer:
         )
         self._sent: list[tuple[str, asyncio.Future[Any]]] = []
         self._open = False
+        self._is_connected = False
         self.bytes_written = 0
 
-    async def start(self) -> None:
+    async def connect(self, topics: Iterable[str]) -> None:
+        """Get ready to fence: connections, coordinator, the leaders of these topics. It disturbs nobody yet."""
+        if self._is_connected:
+            return
+        client = self._producer.client
+        await client.bootstrap()
+        await self._producer._sender._find_coordinator(CoordinationType.TRANSACTION, self.transactional_id)
+        for topic in topics:
+            await client._wait_on_metadata(topic)
+        for broker in client.cluster.brokers():
+            await client.ready(broker.nodeId)
+        self._is_connected = True
+
+    async def fence(self) -> None:
         """Fence the former owner. When this returns, no write of an earlier writer can succeed any more."""
         try:
-            await self._producer.start()
+            await self.connect(())
+            await self._producer._sender.start()
         except BaseException:
             await self._producer.stop()
             raise

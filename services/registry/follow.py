@@ -36,6 +36,7 @@ class RegistryFollower:
             client_id=client_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            isolation_level="read_committed",  # a placement instance that was fenced may have left half a write
             retry_backoff_ms=50,
             metadata_max_age_ms=5_000,
         )

@@ -10,7 +10,18 @@ from typing import Any
 
 from topics import catalogue
 from topics.errors import MessageError
-from topics.messages import CommittedPlan, FlowRevision, HostRegistration, Message, Placement, SegmentStatus
+from topics.messages import (
+    CommittedPlan,
+    FlowRevision,
+    Handover,
+    HostRegistration,
+    Message,
+    MoveRecord,
+    Placement,
+    Policy,
+    SegmentStatus,
+    StandbyStatus,
+)
 from topics.topic import Topic
 
 Slot = tuple[str, int]
@@ -24,8 +35,25 @@ TOPICS: dict[str, Topic[Any]] = {
         catalogue.PLACEMENTS,
         catalogue.SEGMENTS_STATUS,
         catalogue.PLANS,
+        catalogue.POLICIES,
+        catalogue.STANDBYS,
+        catalogue.HANDOVERS,
+        catalogue.MOVES,
     )
 }
+
+PLACES: dict[type[Message], tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    FlowRevision: ("flows", lambda flow: flow.flow, lambda flow: flow.revision),
+    HostRegistration: ("hosts", lambda host: host.host, lambda host: 0),
+    Placement: ("placements", lambda each: (each.segment, each.partition), lambda each: each.epoch),
+    SegmentStatus: ("statuses", lambda each: (each.segment, each.partition), lambda each: each.epoch),
+    CommittedPlan: ("plans", lambda plan: plan.flow, lambda plan: (plan.term, plan.epoch)),
+    Policy: ("policies", lambda policy: (policy.subject, policy.name), lambda policy: 0),
+    StandbyStatus: ("standbys", lambda each: (each.segment, each.partition, each.host), lambda each: 0),
+    Handover: ("handovers", lambda word: (word.segment, word.partition), lambda word: word.epoch),
+    MoveRecord: ("moves", lambda move: move.move, lambda move: 0),
+}
+"""For each message the table that keeps it, its key there, and its rank: of two with one key the higher one counts."""
 
 OnGarbage = Callable[[str], None]
 """Called with a sentence about a message that can't be followed."""
@@ -33,13 +61,20 @@ OnGarbage = Callable[[str], None]
 
 @dataclass(slots=True)
 class RegistryView:
-    """`flows` and `hosts` by name, `placements` and `statuses` by slot, `plans` by flow."""
+    """`flows`, `hosts` and `plans` by name, `placements`, `statuses` and `handovers` by slot.
+
+    `standbys` by (segment, partition, host), `policies` by (subject, name), `moves` by their id.
+    """
 
     flows: dict[str, FlowRevision] = field(default_factory=dict)
     hosts: dict[str, HostRegistration] = field(default_factory=dict)
     placements: dict[Slot, Placement] = field(default_factory=dict)
     statuses: dict[Slot, SegmentStatus] = field(default_factory=dict)
     plans: dict[str, CommittedPlan] = field(default_factory=dict)
+    policies: dict[tuple[str, str], Policy] = field(default_factory=dict)
+    standbys: dict[tuple[str, int, str], StandbyStatus] = field(default_factory=dict)
+    handovers: dict[Slot, Handover] = field(default_factory=dict)
+    moves: dict[str, MoveRecord] = field(default_factory=dict)
     garbage: int = 0
     on_garbage: OnGarbage = lambda problem: None
 
@@ -59,32 +94,15 @@ class RegistryView:
         if topic.key_of(message) != key:
             self._refuse(f"{topic_name}[{partition}] at offset {offset}: the key {key!r} is not that of its message")
             return None
-        return message if self._take(message) else None
+        return message if self.take(message) else None
 
-    def _take(self, message: Message) -> bool:
-        match message:
-            case FlowRevision():
-                known = self.flows.get(message.flow)
-                if known is not None and message.revision < known.revision:
-                    return False
-                self.flows[message.flow] = message
-            case HostRegistration():
-                self.hosts[message.host] = message
-            case Placement():
-                slot = (message.segment, message.partition)
-                if slot in self.placements and message.epoch < self.placements[slot].epoch:
-                    return False
-                self.placements[slot] = message
-            case SegmentStatus():
-                slot = (message.segment, message.partition)
-                if slot in self.statuses and message.epoch < self.statuses[slot].epoch:
-                    return False
-                self.statuses[slot] = message
-            case CommittedPlan():
-                plan = self.plans.get(message.flow)
-                if plan is not None and (message.term, message.epoch) < (plan.term, plan.epoch):
-                    return False
-                self.plans[message.flow] = message
+    def take(self, message: Message) -> bool:
+        """Take one message in; whether it was new."""
+        table_name, key_of, rank_of = PLACES[type(message)]
+        table, key = getattr(self, table_name), key_of(message)
+        if key in table and rank_of(message) < rank_of(table[key]):
+            return False
+        table[key] = message
         return True
 
     def _forget(self, topic_name: str, key: bytes | None) -> None:
@@ -94,13 +112,15 @@ class RegistryView:
             catalogue.HOSTS.name: self.hosts,
             catalogue.PLANS.name: self.plans,
         }
+        slots: dict[str, dict[Slot, Any]] = {
+            catalogue.PLACEMENTS.name: self.placements,
+            catalogue.SEGMENTS_STATUS.name: self.statuses,
+        }
+        segment, _, partition = text.rpartition("/")
         if topic_name in named:
             named[topic_name].pop(text, None)
-            return
-        segment, _, partition = text.rpartition("/")
-        if partition.isdecimal():
-            slots: dict[Slot, Any] = self.placements if topic_name == catalogue.PLACEMENTS.name else self.statuses
-            slots.pop((segment, int(partition)), None)
+        elif topic_name in slots and partition.isdecimal():
+            slots[topic_name].pop((segment, int(partition)), None)
 
     def _refuse(self, problem: str) -> None:
         self.garbage += 1

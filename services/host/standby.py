@@ -1,0 +1,77 @@
+"""A standby: it follows a partition that another host owns, and holds ready all that a takeover needs.
+
+Its memory keeps up with the owner's changelogs, and its writer is connected to the brokers but has fenced nobody. So
+what is left to do at a takeover is to fence, to read the last few changes, and to begin.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from services.host.ending import end
+from services.host.memory import Memory
+from services.host.segment_plan import SegmentPlan
+from services.host.snapshot import usable
+from services.host.task import Committed, TaskContext
+from services.host.task_input import TaskInputs
+from services.host.writer import Writer
+
+log = structlog.get_logger(__name__)
+
+RETRY_S = 5.0
+
+OnRead = Callable[[int, "Standby"], None]
+"""Called with a partition when its standby has become ready, and whenever it has read since."""
+
+
+class Standby:
+    """Follows from its making on; `take` ends that and gives what it has to the task that takes over."""
+
+    def __init__(
+        self, plan: SegmentPlan, partition: int, context: TaskContext, *, committed: Committed, on_read: OnRead
+    ) -> None:
+        self.memory = Memory(plan, partition, bootstrap=context.bootstrap, caller=context.caller)
+        self.writer = Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
+        self.is_ready = False
+        self.lag = 0
+        self._plan = plan
+        self._partition = partition
+        self._context = context
+        self._committed = committed
+        self._on_read = on_read
+        self._following = asyncio.create_task(self._follow())
+
+    async def take(self) -> tuple[Memory, Writer]:
+        """Follow no longer."""
+        await end([self._following])
+        return self.memory, self.writer
+
+    async def close(self) -> None:
+        """Follow no longer, and let go of everything."""
+        await end([self._following])
+        await self.memory.close()
+        await self.writer.stop()
+
+    async def _follow(self) -> None:
+        """Trouble with the cluster is passing, and anything else costs only the head start."""
+        inputs = TaskInputs(self._plan.inputs, self._partition)
+        while True:
+            try:
+                await self.writer.connect(
+                    [*self.memory.changelogs.values(), *(out.topic for out in self._plan.outputs)]
+                )
+                place = inputs.resume(await self._committed([each.at for each in inputs.by_name.values()]))
+                await self.memory.follow(usable(place, now_ms=self._context.now_ms()), self._has_read)
+            except KafkaError as error:
+                log.warning(
+                    "standby waits", segment=self._plan.segment.id, partition=self._partition, error=repr(error)
+                )
+                self.is_ready = False
+                await self.memory.close()
+                await asyncio.sleep(RETRY_S)
+
+    def _has_read(self, changes: int) -> None:
+        self.is_ready, self.lag = True, changes
+        self._on_read(self._partition, self)
