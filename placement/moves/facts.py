@@ -22,7 +22,8 @@ class Facts:
     - `owner`, `epoch`: the registry's entry of the partition;
     - `told`: by whoever had the highest epoch;
     - `is_warm`: the target follows the partition and could take over at once;
-    - `drained_epoch`: the highest epoch whose owner has said that it drained and committed, and when;
+    - `drained_epoch`: the highest epoch whose owner has said that it drained and committed;
+    - `stopped_ms`: when that owner had processed its last record; None if it did not say;
     - `lost`: hosts that are gone.
     """
 
@@ -31,5 +32,5 @@ class Facts:
     told: Told | None
     is_warm: bool
     drained_epoch: int
-    drained_ms: int | None
+    stopped_ms: int | None
     lost: frozenset[str]

@@ -68,9 +68,18 @@ def advance(move: Move, facts: Facts, *, now_ms: int, params: MoveParams) -> tup
     moved = replace(move, phase=step.phase, since_ms=now_ms, trouble=step.trouble or move.trouble)
     if step.phase is Phase.DRAINING and move.phase is Phase.WARMING:
         moved = replace(moved, paused_ms=now_ms)
-    if step.phase is Phase.RELEASING and facts.told is not None and moved.paused_ms is not None:
-        moved = replace(moved, actual_pause_ms=float(max(0, facts.told.at_ms - moved.paused_ms)))
+    if step.phase is Phase.RELEASING:
+        moved = _with_pause(moved, facts)
     return moved, step.effects
+
+
+def _with_pause(move: Move, facts: Facts) -> Move:
+    """The pause: from the last record at the origin, if it said so, until the target runs. By what hosts have told."""
+    has_drained = facts.drained_epoch >= move.epoch and facts.stopped_ms is not None
+    begin_ms = facts.stopped_ms if has_drained else move.paused_ms
+    if facts.told is None or begin_ms is None:
+        return move
+    return replace(move, paused_ms=begin_ms, actual_pause_ms=float(max(0, facts.told.at_ms - begin_ms)))
 
 
 def _superseded(move: Move, facts: Facts) -> Step | None:

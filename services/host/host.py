@@ -226,6 +226,7 @@ class Host:
                 epoch=placement.epoch - 1,
                 host=self.params.name,
                 drained_ms=self._context.now_ms(),
+                stopped_ms=self._tenants[slot[0]][0].stopped_ms(slot[1]) if slot[0] in self._tenants else None,
             )
             for slot, placement in self.view.placements.items()
             if placement.origin == self.params.name and self._handed.get(slot, 0) < placement.epoch

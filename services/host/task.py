@@ -93,6 +93,8 @@ class Task:
         self._streaks = streaks or Streaks(plan.graph.spec.park_after)
         self._streaks.rolled_back()
         self.commits = 0
+        self.processed_ms: int | None = None
+        """When it last processed records."""
         self._program = self._memory.program
         # A thread of its own, so that a function that hangs holds up nobody else's; its processes are tied to it.
         self._thread = ThreadPoolExecutor(1) if self._program.waits else None
@@ -235,6 +237,7 @@ class Task:
             self._failures += parcel.failures
             self.meter.bytes_in += parcel.size_bytes
             await self._run(input_name, parcel, records, now_ms)
+        self.processed_ms = self._context.now_ms()
         self._touched()
 
     async def _advance(self) -> None:

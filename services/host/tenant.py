@@ -187,6 +187,11 @@ class Tenant:
         seat = self.segment.seats.get(partition) if self.segment is not None else None
         return seat is not None and seat.state != "stopped"
 
+    def stopped_ms(self, partition: int) -> int | None:
+        """When the last record of a partition was processed that is about to leave; None if it does not run here."""
+        seat = self.segment.seats.get(partition) if self.segment is not None else None
+        return seat.task.processed_ms if seat is not None and seat.task is not None else None
+
     def _is_early(self, error: Exception) -> bool:
         """Flow and placement come by different topics, so the placement may be the first to be seen."""
         if not isinstance(error, NotKnownYetError):

@@ -68,6 +68,13 @@ class RegistryFollower:
         async with self._moved:
             await self._moved.wait_for(lambda: self._has_reached(ends))
 
+    async def reread(self) -> None:
+        """Read everything from the beginning again, into an emptied view. `run` must be running."""
+        self._view.clear()
+        self._applied = dict.fromkeys(self._partitions, 0)
+        await self._consumer.seek_to_beginning(*self._partitions)
+        await self.fresh()
+
     async def stop(self) -> None:
         await self._consumer.stop()
 

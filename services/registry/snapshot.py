@@ -9,7 +9,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Message as Record
 
 from services.registry.errors import RegistryError
-from services.registry.view import TOPICS, RegistryView
+from services.registry.view import CORE, RegistryView
+from topics.topic import Topic
 
 T = TypeVar("T")
 
@@ -19,12 +20,14 @@ POLL_S = 0.2
 _PASSING = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
-def read_registry(bootstrap: str) -> RegistryView:
-    """The registry as it is now; it is empty on a cluster that Stigmergy has never used."""
+def read_registry(bootstrap: str, *more: Topic) -> RegistryView:
+    """The registry as it is now, with these further topics; it is empty where Stigmergy was never used."""
     view = RegistryView()
+    topics: tuple[Topic, ...] = (*CORE, *more)
+    wanted = {topic.name for topic in topics}
     with reader(bootstrap) as consumer:
         known = consumer.list_topics(timeout=TIMEOUT_S).topics
-        partitions = [TopicPartition(name, 0) for name in sorted(TOPICS) if name in known]
+        partitions = [TopicPartition(name, 0) for name in sorted(wanted) if name in known]
         for record in read_to_end(consumer, partitions):
             topic, partition, offset = str(record.topic()), record.partition() or 0, record.offset() or 0
             view.apply(topic, record.key(), record.value(), partition=partition, offset=offset)

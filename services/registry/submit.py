@@ -35,10 +35,10 @@ def submit(bootstrap: str, text: str, *, hosts: Sequence[str], filename: str = "
     graph = parse_graph(text, filename=filename)
     admin = connect(bootstrap)
     try:
-        counts = _topic_partitions(admin)
-        _check_sources(graph, counts)
-        created = _make_sinks(admin, graph, counts)
-        partitions = {segment.id: partitions_of(graph, segment, counts) for segment in graph.segments}
+        counts = topic_partitions(admin)
+        check_sources(graph, counts)
+        created = make_sinks(admin, graph, counts)
+        partitions = segment_partitions(graph, counts)
     except KafkaException as fault:
         raise RegistryError(f"the topics could not be read or made: {fault.args[0].str()}") from fault
     placed = spread(graph, partitions, hosts)
@@ -51,12 +51,19 @@ def submit(bootstrap: str, text: str, *, hosts: Sequence[str], filename: str = "
     )
 
 
-def _topic_partitions(admin: AdminClient) -> dict[str, int]:
+def segment_partitions(graph: FlowGraph, counts: dict[str, int]) -> dict[str, int]:
+    """How many partitions each segment has, where topics have so many."""
+    return {segment.id: partitions_of(graph, segment, counts) for segment in graph.segments}
+
+
+def topic_partitions(admin: AdminClient) -> dict[str, int]:
+    """The partition count of every topic on the cluster."""
     topics = admin.list_topics(timeout=TIMEOUT_S).topics
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
 
-def _check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
+def check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
+    """Raises RegistryError if a source's topic is missing, or is not as the flow says."""
     for source in graph.spec.sources:
         if source.topic not in counts:
             raise RegistryError(
@@ -72,7 +79,7 @@ def _check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
             )
 
 
-def _make_sinks(admin: AdminClient, graph: FlowGraph, counts: dict[str, int]) -> tuple[str, ...]:
+def make_sinks(admin: AdminClient, graph: FlowGraph, counts: dict[str, int]) -> tuple[str, ...]:
     """Sink topics that are missing get as many partitions as the widest source; a topic that is there stays."""
     missing = sorted({sink.topic for sink in graph.spec.sinks} - set(counts))
     if not missing:

@@ -12,6 +12,7 @@ from topics import catalogue
 from topics.errors import MessageError
 from topics.messages import (
     CommittedPlan,
+    Decision,
     FlowRevision,
     Handover,
     HostRegistration,
@@ -19,6 +20,7 @@ from topics.messages import (
     MoveRecord,
     Placement,
     Policy,
+    Request,
     SegmentStatus,
     StandbyStatus,
 )
@@ -39,8 +41,20 @@ TOPICS: dict[str, Topic[Any]] = {
         catalogue.STANDBYS,
         catalogue.HANDOVERS,
         catalogue.MOVES,
+        catalogue.REQUESTS,
+        catalogue.DECISIONS,
     )
 }
+CORE = (
+    catalogue.FLOWS,
+    catalogue.HOSTS,
+    catalogue.PLACEMENTS,
+    catalogue.SEGMENTS_STATUS,
+    catalogue.PLANS,
+    catalogue.POLICIES,
+    catalogue.STANDBYS,
+)
+"""What most readers want. The other topics tell what happened rather than what is."""
 
 PLACES: dict[type[Message], tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     FlowRevision: ("flows", lambda flow: flow.flow, lambda flow: flow.revision),
@@ -52,6 +66,8 @@ PLACES: dict[type[Message], tuple[str, Callable[[Any], Any], Callable[[Any], Any
     StandbyStatus: ("standbys", lambda each: (each.segment, each.partition, each.host), lambda each: 0),
     Handover: ("handovers", lambda word: (word.segment, word.partition), lambda word: word.epoch),
     MoveRecord: ("moves", lambda move: move.move, lambda move: 0),
+    Request: ("requests", lambda request: request.request, lambda request: 0),
+    Decision: ("decisions", lambda decision: decision.decision, lambda decision: 0),
 }
 """For each message the table that keeps it, its key there, and its rank: of two with one key the higher one counts."""
 
@@ -63,7 +79,7 @@ OnGarbage = Callable[[str], None]
 class RegistryView:
     """`flows`, `hosts` and `plans` by name, `placements`, `statuses` and `handovers` by slot.
 
-    `standbys` by (segment, partition, host), `policies` by (subject, name), `moves` by their id.
+    `standbys` by (segment, partition, host), `policies` by (subject, name), `moves`, `requests` and `decisions` by id.
     """
 
     flows: dict[str, FlowRevision] = field(default_factory=dict)
@@ -75,6 +91,8 @@ class RegistryView:
     standbys: dict[tuple[str, int, str], StandbyStatus] = field(default_factory=dict)
     handovers: dict[Slot, Handover] = field(default_factory=dict)
     moves: dict[str, MoveRecord] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)
+    decisions: dict[str, Decision] = field(default_factory=dict)
     garbage: int = 0
     on_garbage: OnGarbage = lambda problem: None
 
@@ -95,6 +113,11 @@ class RegistryView:
             self._refuse(f"{topic_name}[{partition}] at offset {offset}: the key {key!r} is not that of its message")
             return None
         return message if self.take(message) else None
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for table_name, _, _ in PLACES.values():
+            getattr(self, table_name).clear()
 
     def take(self, message: Message) -> bool:
         """Take one message in; whether it was new."""

@@ -155,7 +155,14 @@ SAMPLES: tuple[Message, ...] = (
         actual_pause_ms=71.0,
         trouble="the target was slow",
     ),
-    Handover(segment="top-talkers.9a2b", partition=2, epoch=6, host="edge-2", drained_ms=1_763_264_630_950),
+    Handover(
+        segment="top-talkers.9a2b",
+        partition=2,
+        epoch=6,
+        host="edge-2",
+        drained_ms=1_763_264_630_950,
+        stopped_ms=1_763_264_630_930,
+    ),
     StandbyStatus(
         segment="top-talkers.9a2b",
         partition=2,

@@ -19,7 +19,18 @@ from topics.flow.limits import (
 from topics.flow.problems import Path, Problems, one_of
 from topics.flow.read_operators import read_operator
 from topics.flow.section import Section, kind_of, shown
-from topics.flow.specs import PARK_AFTER, Codec, Delivery, FlowSpec, Qos, Sink, Source, TimeUnit
+from topics.flow.specs import (
+    PARK_AFTER,
+    PAUSE_BUDGET_MS,
+    Codec,
+    Delivery,
+    FlowSpec,
+    MovePolicy,
+    Qos,
+    Sink,
+    Source,
+    TimeUnit,
+)
 from topics.flow.words import FIELD_PATH, FLOW_NAME, HOST, NAME, REFERENCE, topic_fault
 
 _SOURCE = Source(name="", topic="")
@@ -40,7 +51,7 @@ class Reading:
 
 def read_flow(value: Value, problems: Problems) -> Reading:
     """Reads to the end, whatever is wrong."""
-    keys = ("flow", "qos", "delivery", "park_after", "sources", "operators", "sinks")
+    keys = ("flow", "qos", "delivery", "park_after", "moves", "pause_budget", "sources", "operators", "sinks")
     section = Section(value, (), problems, what="the flow", keys=keys)
     operators = [
         (str(path[-1]), read_operator(value, path, problems), _seeming_inputs(value))
@@ -54,6 +65,8 @@ def read_flow(value: Value, problems: Problems) -> Reading:
         qos=_qos(section),
         delivery=cast(Delivery, section.choice("delivery", Delivery, "at_least_once")),
         park_after=section.whole("park_after", minimum=1, maximum=PARK_AFTER_MAX, default=PARK_AFTER),
+        moves=cast(MovePolicy, section.choice("moves", MovePolicy, "auto")),
+        pause_budget_ms=section.duration("pause_budget", default_ms=PAUSE_BUDGET_MS),
     )
     return Reading(spec, {name: inputs for name, spec, inputs in operators if spec is None})
 

@@ -17,6 +17,8 @@ WindowEmit = Literal["close", "change"]
 JoinKind = Literal["inner", "left", "outer"]
 Order = Literal["desc", "asc"]
 Delivery = Literal["at_least_once", "exactly_once"]
+MovePolicy = Literal["auto", "approve", "freeze"]
+PAUSE_BUDGET_MS = 10_000
 
 CALL_TIMEOUT_MS = 10_000
 PARK_AFTER = 1_000
@@ -206,6 +208,8 @@ class FlowSpec:
     """A whole flow as its user wrote it, in the order of the file. Operators carry their names beside them.
 
     `park_after`: so many records in a row that one of its parts could not process stop the segment.
+    `moves`: whether plans are carried out at once, when a person approves them, or not at all once the flow runs.
+    `pause_budget_ms`: how long one of its partitions may pause for moves within an hour.
     """
 
     name: str
@@ -215,3 +219,5 @@ class FlowSpec:
     qos: Qos = field(default_factory=Qos)
     delivery: Delivery = "at_least_once"
     park_after: int = PARK_AFTER
+    moves: MovePolicy = "auto"
+    pause_budget_ms: int = PAUSE_BUDGET_MS

@@ -12,6 +12,7 @@ from topics.flow.durations import format_duration
 from topics.flow.specs import (
     CALL_TIMEOUT_MS,
     PARK_AFTER,
+    PAUSE_BUDGET_MS,
     Aggregate,
     Aggregation,
     Dedupe,
@@ -57,6 +58,8 @@ def flow_values(spec: FlowSpec) -> dict[str, Value]:
         "qos": _qos(spec.qos),
         "delivery": _unless(spec.delivery, "at_least_once"),
         "park_after": _unless(spec.park_after, PARK_AFTER),
+        "moves": _unless(spec.moves, "auto"),
+        "pause_budget": _duration(_unless(spec.pause_budget_ms, PAUSE_BUDGET_MS)),
     }
     parts: dict[str, Value] = {
         "sources": {source.name: _source(source) for source in spec.sources},

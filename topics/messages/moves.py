@@ -45,13 +45,17 @@ class MoveRecord(Message, frozen=True, kw_only=True):
 
 
 class Handover(Message, frozen=True, kw_only=True):
-    """The former owner's word: it has drained and committed all that it began in this `epoch`; the next may fence."""
+    """The former owner's word: it has drained and committed all that it began in this `epoch`; the next may fence.
+
+    `stopped_ms`: when it had processed its last record; None if it was not at work.
+    """
 
     segment: Name
     partition: Count
     epoch: Positive
     host: Name
     drained_ms: TimeMs
+    stopped_ms: TimeMs | None = None
 
 
 class StandbyStatus(Message, frozen=True, kw_only=True):

@@ -176,10 +176,10 @@ def test_a_former_owner_cannot_write_any_more(bench: Callable[..., Any], topic: 
         flow = bench(STATELESS)
         plan = flow.plans()[0]
         former = Writer(flow.bootstrap, plan.transactional_id(0))
-        await former.start()
+        await former.fence()
         await former.write(flow.sink, 0, [None], [b'{"n": 1}'], [0])
         successor = Writer(flow.bootstrap, plan.transactional_id(0))
-        await successor.start()
+        await successor.fence()
         with pytest.raises(WriteError):
             await write_and_commit(former, flow.sink, plan.group)
         await former.stop()

@@ -117,7 +117,7 @@ class World:
             told=self.told,
             is_warm=self.hosts["target"].is_warm,
             drained_epoch=self.drained,
-            drained_ms=None,
+            stopped_ms=None,
             lost=self.lost,
         )
 

@@ -27,7 +27,14 @@ def top_talkers() -> Flow:
 
 def every_operator() -> Flow:
     flow = Flow(
-        "every-operator", latency_ms=500, weight=1.5, availability=0.999, delivery="exactly_once", park_after=500
+        "every-operator",
+        latency_ms=500,
+        weight=1.5,
+        availability=0.999,
+        delivery="exactly_once",
+        park_after=500,
+        moves="approve",
+        pause_budget="2s",
     )
     orders = flow.source(
         "orders",

@@ -32,7 +32,7 @@ class Noted:
     async def begin(self) -> None:
         NOTES.append("begin")
 
-    async def own(self, partition: int, epoch: int) -> None:
+    async def own(self, partition: int, epoch: int, _origin: str | None = None) -> None:
         NOTES.append(f"own {partition}@{epoch}")
         self.seats[partition] = Seat(partition, epoch)
 
@@ -79,8 +79,10 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
         reported: list[str] = []
 
         class Reports:
-            def state(self, _segment: str, partition: int, epoch: int, state: str, reason: str | None) -> None:
-                reported.append(f"{partition}@{epoch} {state}: {reason}")
+            def state(self, slot: tuple[str, int], epoch: int, state: str, reason: str | None, **_more: Any) -> None:
+                reported.append(f"{slot[1]}@{epoch} {state}: {reason}")
+
+            def stood_down(self, _segment: str, _partition: int) -> None: ...
 
             def add(self, _segment: Any) -> None: ...
 
@@ -91,7 +93,14 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
 
         async def run() -> None:
             house: Any = House(
-                TaskContext("nowhere:1"), SimpleNamespace(), Reports(), ours, lambda *slot: False, Path("/nowhere")
+                context=TaskContext("nowhere:1"),
+                broker=SimpleNamespace(),
+                reports=Reports(),
+                still_ours=ours,
+                is_elsewhere=lambda *slot: False,
+                drained=ours,
+                let_go=lambda: None,
+                data_folder=Path("/nowhere"),
             )
             tenant = Tenant("shop.1", house)
             running: asyncio.Task[None] | None = None

@@ -36,7 +36,7 @@ def facts(**given: object) -> Facts:
         "told": None,
         "is_warm": False,
         "drained_epoch": 5,
-        "drained_ms": None,
+        "stopped_ms": None,
         "lost": frozenset(),
     }
     return Facts(**{**nothing, **given})
@@ -132,6 +132,9 @@ def test_the_pause_is_from_the_order_to_stop_until_the_target_runs() -> None:
     running = facts(**AFTER, told=told("b", 7, "running"))
     after, _ = advance(move(Phase.CATCHING_UP), running, now_ms=NOW_MS, params=PARAMS)
     assert 60.0 == after.actual_pause_ms
+    said = replace(running, drained_epoch=6, stopped_ms=NOW_MS - 70)
+    after, _ = advance(move(Phase.CATCHING_UP), said, now_ms=NOW_MS, params=PARAMS)
+    assert 50.0 == after.actual_pause_ms
 
 
 def test_words_of_another_epoch_or_host_do_not_count() -> None:

@@ -1,0 +1,114 @@
+"""`stigmergy explain`: why each part of a flow runs where it does, what else was found, and how well it was predicted."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from services.cli.asking import flow_decisions
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, print_json
+from services.cli.tally import OperatorLine
+from services.cli.top import measure
+from services.registry.changes import flow_of
+from services.registry.pauses import predicted_pause_ms
+from services.registry.snapshot import read_registry
+from services.registry.view import RegistryView
+from topics import catalogue
+
+app = typer.Typer()
+
+
+@app.command()
+def explain(
+    flow: Annotated[str, typer.Argument(help="The flow's name.")],
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain where a flow runs: why here, what else scouts reported and why it lost, predicted against measured."""
+    address = bootstrap_of(bootstrap, home)
+    view = read_registry(address, catalogue.DECISIONS, catalogue.MOVES)
+    flow_of(view, flow)
+    values = explanation(view, flow, measure(address, flow=flow)[0])
+    if as_json:
+        print_json(values)
+    else:
+        _show(values)
+
+
+def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dict[str, Any]:
+    """All that is known of a flow's placement."""
+    plan = view.plans.get(flow)
+    decisions = flow_decisions(view, flow)
+    measured = [line.latency_ms_p50 for line in lines if line.latency_ms_p50 is not None]
+    return {
+        "flow": flow,
+        "policy": policy.policy if (policy := view.policies.get(("flow", flow))) is not None else "as its file says",
+        "plan": plan.hash if plan is not None else None,
+        "reason": plan.reason if plan is not None else None,
+        "basis": plan.basis if plan is not None else {},
+        "predicted_latency_ms": plan.latency_ms if plan is not None else None,
+        "measured_latency_ms_p50": max(measured, default=None),
+        "predicted_pause_ms": predicted_pause_ms(view),
+        "segments": [_segment(view, flow, segment, lines) for segment in _segments(view, flow)],
+        "alternatives": list(plan.alternatives) if plan is not None else [],
+        "last_decision": decisions[-1] if decisions else None,
+    }
+
+
+def _segments(view: RegistryView, flow: str) -> list[str]:
+    placed = {segment for (segment, _), each in view.placements.items() if each.flow == flow and each.host is not None}
+    return sorted(placed)
+
+
+def _segment(view: RegistryView, flow: str, segment: str, lines: list[OperatorLine]) -> dict[str, Any]:
+    plan = view.plans.get(flow)
+    slots = {slot: each for slot, each in sorted(view.placements.items()) if slot[0] == segment and each.host}
+    operators = next(iter(slots.values())).operators
+    wanted = plan.hosts.get(segment) if plan is not None else None
+    here = sorted({str(each.host) for each in slots.values()})
+    lost = [each for each in (plan.alternatives if plan is not None else ()) if segment in each.hosts]
+    if plan is None:
+        why = "it was put here by hand or by stigmergy run: the flow has no plan"
+    elif [wanted] == here:
+        why = f"plan {plan.hash}: {plan.reason}"
+    else:
+        why = f"plan {plan.hash} wants it at {wanted}; a person, a lost host or a move under way put it here"
+    return {
+        "segment": segment,
+        "operators": operators,
+        "hosts": here,
+        "why": why,
+        "alternatives": [
+            {"host": each.hosts[segment], "latency_ms": each.latency_ms, "why_not": each.lost_because} for each in lost
+        ],
+        "to_move": f"a plan that is better by the leader's factor, or stigmergy move {flow} {operators[0]} HOST",
+        "latency_ms_p50": max(
+            (line.latency_ms_p50 for line in lines if line.operator in operators and line.latency_ms_p50 is not None),
+            default=None,
+        ),
+    }
+
+
+def _show(values: dict[str, Any]) -> None:
+    console.print(Text(values["flow"], "bold"), f"policy: {values['policy']}")
+    if values["plan"] is not None:
+        basis = ", ".join(f"{name} {each}" for name, each in sorted(values["basis"].items()))
+        console.print(f"plan {values['plan']}: {values['reason']} ({basis or 'no basis told'})", soft_wrap=True)
+        measured = values["measured_latency_ms_p50"]
+        console.print(
+            f"latency: predicted {values['predicted_latency_ms']:.1f} ms, "
+            f"measured {f'{measured:.1f} ms (median)' if measured is not None else 'not yet'}"
+        )
+    for segment in values["segments"]:
+        name = f"{', '.join(segment['operators'])} on {', '.join(segment['hosts'])}"
+        console.print(Text.assemble(("  ", ""), (name, "bold"), f": {segment['why']}"), soft_wrap=True)
+        for each in segment["alternatives"]:
+            console.print(f"    not {each['host']} ({each['latency_ms']:.1f} ms): {each['why_not']}", soft_wrap=True)
+        console.print(f"    to move it: {segment['to_move']}", soft_wrap=True)
+    console.print(f"a move would pause each partition for about {values['predicted_pause_ms']:.0f} ms")
+    last = values["last_decision"]
+    if last is not None:
+        console.print(f"last decision: {last.kind}, {last.what}: {last.why}", soft_wrap=True)

@@ -1,0 +1,33 @@
+"""`stigmergy placement`: runs one placement instance in the foreground."""
+
+from typing import Annotated
+
+import typer
+
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.options import HomeOption
+from services.settings import load_settings
+
+app = typer.Typer()
+
+
+@app.command()
+def placement(
+    *,
+    name: Annotated[str, typer.Option(help="The instance's name.")],
+    silent_s: Annotated[
+        float, typer.Option("--silent", min=2.0, help="Seconds after which a silent host is taken for lost.")
+    ] = 5.0,
+    port: Annotated[int | None, typer.Option(help="Loopback port of /health and /metrics.")] = None,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Run a placement instance until Ctrl-C. Run two or more: one is active, the others wait to take over."""
+    settings = load_settings({"home": home}).settings
+    address = bootstrap_of(bootstrap, home)
+    from services.host.main import configure_host_logs
+    from services.placement.main import run_placement
+    from services.placement.params import PlacementParams
+
+    configure_host_logs(settings.log_level, settings.log_format)
+    raise typer.Exit(run_placement(PlacementParams(name=name, bootstrap=address, port=port, silent_s_max=silent_s)))

@@ -1,0 +1,91 @@
+"""`stigmergy plan`: the plan of a flow against what runs now. Nothing is changed."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, print_json
+from services.registry.changes import flow_of
+from services.registry.errors import RegistryError
+from services.registry.pauses import predicted_pause_ms
+from services.registry.snapshot import read_registry
+from services.registry.view import RegistryView
+from topics import catalogue
+from topics.messages import CommittedPlan
+
+app = typer.Typer()
+
+COLUMNS = ("segment", "partition", "from", "to")
+
+
+@app.command()
+def plan(
+    flow: Annotated[str, typer.Argument(help="The flow's name.")],
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the newest plan of a flow's leader: what would move, latency and pause predicted, and its hash."""
+    view = read_registry(bootstrap_of(bootstrap, home), catalogue.MOVES)
+    flow_of(view, flow)
+    if flow not in view.plans:
+        raise RegistryError(f"flow {flow} has no plan yet", "its leader publishes one soon after stigmergy submit")
+    values = plan_values(view, view.plans[flow])
+    if as_json:
+        print_json(values)
+    else:
+        _show(values)
+
+
+def plan_values(view: RegistryView, plan: CommittedPlan) -> dict[str, Any]:
+    """The plan against the registry."""
+    moves = []
+    for (segment, partition), each in sorted(view.placements.items()):
+        target = plan.hosts.get(segment)
+        if each.flow == plan.flow and target is not None and each.host != target:
+            moves.append({"segment": segment, "partition": partition, "from": each.host, "to": target})
+    placed = {segment for (segment, _), each in view.placements.items() if each.flow == plan.flow and each.host}
+    moves += [
+        {"segment": segment, "partition": None, "from": None, "to": host}
+        for segment, host in sorted(plan.hosts.items())
+        if segment not in placed
+    ]
+    is_carried_out = not moves
+    return {
+        "flow": plan.flow,
+        "hash": plan.hash,
+        "revision": plan.revision,
+        "reason": plan.reason,
+        "decided_ms": plan.decided_ms,
+        "leader": plan.leader,
+        "predicted_latency_ms": plan.latency_ms,
+        "predicted_cost_ms": plan.cost_ms,
+        "predicted_pause_ms": predicted_pause_ms(view) if any(move["from"] for move in moves) else 0.0,
+        "basis": plan.basis,
+        "moves": moves,
+        "is_carried_out": is_carried_out,
+    }
+
+
+def _show(values: dict[str, Any]) -> None:
+    head = f"plan {values['hash']} of {values['flow']}: {values['reason']}"
+    console.print(Text(head, "bold"), soft_wrap=True)
+    console.print(
+        f"predicted latency {values['predicted_latency_ms']:.1f} ms, cost {values['predicted_cost_ms']:.1f} ms"
+        f" ({', '.join(f'{name} {basis}' for name, basis in sorted(values['basis'].items())) or 'no basis told'})"
+    )
+    if values["is_carried_out"]:
+        console.print("It is what runs now.")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in COLUMNS:
+        table.add_column(column)
+    for move in values["moves"]:
+        table.add_row(*(str(move[name]) if move[name] is not None else "-" for name in COLUMNS))
+    console.print(table)
+    console.print(f"each moved partition would pause for about {values['predicted_pause_ms']:.0f} ms")
+    console.print(f"carry it out with [cyan]stigmergy approve {values['hash']}[/cyan]")

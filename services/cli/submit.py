@@ -1,0 +1,105 @@
+"""`stigmergy submit`: hands a flow to its leader and the placement service, and follows it until it runs."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from services.cli.asking import POLL_S, flow_decisions, now_ms
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.exits import ExitCode
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import busy, console, errors, print_json, show_error
+from services.registry.changes import submitted
+from services.registry.errors import RegistryError
+from services.registry.snapshot import read_registry
+from services.registry.view import RegistryView
+from services.registry.write import write
+from topics import catalogue
+from topics.flow.file import parse_graph
+from topics.flow.problems import FlowError
+from topics.messages import FlowRevision
+
+app = typer.Typer()
+
+
+@app.command()
+def submit(
+    file: Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)],
+    *,
+    wait: Annotated[bool, typer.Option(help="Wait until it runs.")] = True,
+    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait until it runs.")] = 60.0,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Submit a flow: ants find its place, the placement service carries it out. Waits until it runs."""
+    address = bootstrap_of(bootstrap, home)
+    try:
+        text = file.read_text()
+        graph = parse_graph(text, filename=str(file))
+    except FlowError as error:
+        errors.print(Text(str(error)), soft_wrap=True)
+        raise typer.Exit(ExitCode.FAILURE) from None
+    except UnicodeDecodeError as error:
+        raise RegistryError(f"{file} is not text: {error}", "save it as UTF-8") from error
+    entries = submitted(read_registry(address), graph, text, {}, now_ms=now_ms())
+    begun_ms = now_ms()
+    write(address, [entry for entry in entries if isinstance(entry[1], FlowRevision)])
+    flow = graph.spec.name
+    trouble = _wait(address, flow, begun_ms=begun_ms, timeout_s=timeout_s) if wait else None
+    view = read_registry(address)
+    hosts = sorted({str(each.host) for each in view.placements.values() if each.flow == flow and each.host})
+    if as_json:
+        plan = view.plans.get(flow)
+        print_json(
+            {
+                "flow": flow,
+                "revision": view.flows[flow].revision,
+                "running": trouble is None if wait else None,
+                "trouble": trouble,
+                "hosts": hosts,
+                "plan": plan.hash if plan is not None else None,
+            }
+        )
+    elif trouble is not None:
+        show_error(f"{flow} does not run: {trouble}", f"see stigmergy explain {flow} and stigmergy history {flow}")
+    else:
+        what = f" runs on {', '.join(hosts)}" if wait else " is submitted"
+        console.print(Text.assemble(("✓ ", "bold green"), (flow, "bold"), what), soft_wrap=True)
+    if trouble is not None:
+        raise typer.Exit(ExitCode.FAILURE)
+
+
+def _wait(bootstrap: str, flow: str, *, begun_ms: int, timeout_s: float) -> str | None:
+    """None when all of it runs; else why not."""
+    deadline_s = time.monotonic() + timeout_s
+    with busy(f"ants look for a place for {flow}"):
+        while time.monotonic() < deadline_s:
+            view = read_registry(bootstrap, catalogue.DECISIONS)
+            if is_running(view, flow):
+                return None
+            for decision in flow_decisions(view, flow):
+                if decision.kind == "refused" and decision.decided_ms >= begun_ms:
+                    return decision.why
+            time.sleep(POLL_S)
+    plan = view.plans.get(flow)
+    if plan is None or plan.revision != view.flows[flow].revision:
+        return "no leader has published a plan; are hosts up? See stigmergy hosts"
+    if not any(each.flow == flow and each.host for each in view.placements.values()):
+        return f"plan {plan.hash} waits; approve it with stigmergy approve {plan.hash}, or see stigmergy history"
+    return "it still starts"
+
+
+def is_running(view: RegistryView, flow: str) -> bool:
+    """Whether all partitions of the newest revision run, as their owners say."""
+    placed = {slot: each for slot, each in view.placements.items() if each.flow == flow and each.host is not None}
+    revision = view.flows[flow].revision
+    return bool(placed) and all(
+        each.revision == revision
+        and (told := view.statuses.get(slot)) is not None
+        and (told.epoch, told.state) == (each.epoch, "running")
+        for slot, each in placed.items()
+    )

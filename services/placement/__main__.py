@@ -1,0 +1,5 @@
+"""`python -m services.placement`."""
+
+from services.placement.main import main
+
+main()

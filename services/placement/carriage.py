@@ -1,0 +1,277 @@
+"""Moves on their way: from the registry's records to the state machine and back, and what each step writes."""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from placement.moves import (
+    Allowance,
+    Effect,
+    Facts,
+    FollowAtTarget,
+    GiveBack,
+    HandOver,
+    Move,
+    PauseModel,
+    Phase,
+    Release,
+    SkipDrain,
+    Told,
+    advance,
+    begun,
+    schedule,
+)
+from services.placement.params import PlacementParams
+from services.placement.situation import Situation
+from services.registry.changes import Entry
+from services.registry.decisions import decision
+from services.registry.view import Slot
+from topics import catalogue
+from topics.messages import MoveRecord, Placement, clip
+
+STEPS_MAX = 8
+"""More than a move has phases."""
+CLOCK_SLACK_MS = 2_000
+"""By so much a host's clock may be behind ours."""
+KINDS = {Phase.DONE: "moved", Phase.ROLLED_BACK: "rolled_back", Phase.ABANDONED: "abandoned"}
+
+
+class Carriage:
+    """Carries all moves on at each look. `moves` are those that have not ended, and those that ended lately."""
+
+    def __init__(self, params: PlacementParams, records: Iterable[MoveRecord]) -> None:
+        self.moves: dict[str, Move] = {record.move: from_record(record) for record in records}
+        self._params = params
+        self._model = PauseModel(params.pause)
+        self._sizes: dict[str, tuple[int, int]] = {}
+        for move in sorted(self.moves.values(), key=lambda each: each.since_ms):
+            self._learn(move)
+
+    def under_way(self) -> dict[Slot, Move]:
+        """The moves that have not ended, by slot."""
+        return {move.slot: move for move in self.moves.values() if not move.has_ended}
+
+    def tried(self, slot: Slot, plan: str) -> bool:
+        """Whether a move of this partition under this plan was ever begun, however it ended."""
+        return any(move.slot == slot and move.plan == plan for move in self.moves.values())
+
+    def propose(
+        self,
+        placement: Placement,
+        target: str,
+        reason: str,
+        situation: Situation,
+        *,
+        plan: str | None = None,
+        request: str | None = None,
+    ) -> Entry:
+        """A new move, to begin when the schedule lets it."""
+        assert placement.host is not None, placement
+        move = Move(
+            id=f"m-{uuid.uuid4().hex[:16]}",
+            flow=placement.flow,
+            segment=placement.segment,
+            partition=placement.partition,
+            origin=placement.host,
+            target=target,
+            epoch=placement.epoch,
+            phase=Phase.PROPOSED,
+            proposed_ms=situation.now_ms,
+            since_ms=situation.now_ms,
+            reason=reason,
+            plan=plan,
+            request=request,
+        )
+        self.moves[move.id] = move
+        return catalogue.MOVES, to_record(move)
+
+    def predict(self, slot: Slot, target: str, situation: Situation) -> float:
+        """How long nobody would work on a partition if it moved now."""
+        return self._model.predict(**self._size(slot, target, situation))
+
+    def carry_on(self, situation: Situation) -> Iterator[Entry]:
+        """What is to be written now for all moves, each as far as it goes."""
+        yield from self._begin(situation)
+        for move in sorted(self.moves.values(), key=lambda each: each.id):
+            if not move.has_ended:
+                yield from self._carry(move, situation)
+        self._forget_old(situation.now_ms)
+
+    def _begin(self, situation: Situation) -> Iterator[Entry]:
+        waiting = [move for move in self.moves.values() if move.phase is Phase.PROPOSED]
+        if not waiting:
+            return
+        predicted_ms = {move.id: self.predict(move.slot, move.target, situation) for move in waiting}
+        allowances = {
+            name: Allowance(float(known.graph.spec.pause_budget_ms)) for name, known in situation.flows.items()
+        }
+        verdicts = schedule(
+            list(self.moves.values()), predicted_ms, allowances, now_ms=situation.now_ms, params=self._params.schedule
+        )
+        for verdict in verdicts:
+            move = verdict.move
+            if verdict.ruling == "begin":
+                moved, effects = begun(move, predicted_pause_ms=predicted_ms[move.id], now_ms=situation.now_ms)
+                yield from self._write(moved, effects, situation)
+            elif verdict.ruling == "refuse":
+                refused = replace(move, phase=Phase.ABANDONED, since_ms=situation.now_ms, trouble=verdict.why)
+                yield from self._write(refused, (), situation)
+
+    def _carry(self, move: Move, situation: Situation) -> Iterator[Entry]:
+        for _ in range(STEPS_MAX):
+            moved, effects = advance(
+                move, self._facts(move, situation), now_ms=situation.now_ms, params=self._params.moves
+            )
+            if moved == move:
+                return
+            if moved.phase is Phase.DRAINING:
+                size = self._size(move.slot, move.target, situation)
+                moved = replace(moved, predicted_pause_ms=self._model.predict(**size))
+                self._sizes[move.id] = (size["unread_changes"], size["waiting_records"])
+            yield from self._write(moved, effects, situation)
+            move = moved
+
+    def _write(self, move: Move, effects: tuple[Effect, ...], situation: Situation) -> Iterator[Entry]:
+        """The move, what it does to the registry, and if it has ended the decision; seen here at once."""
+        self.moves[move.id] = move
+        yield catalogue.MOVES, to_record(move)
+        for effect in effects:
+            before = situation.view.placements[move.slot]
+            after = _written(before, move, effect, now_ms=situation.now_ms)
+            if after != before:
+                situation.view.take(after)
+                yield catalogue.PLACEMENTS, after
+        if move.has_ended:
+            self._learn(move)
+            yield self._told(move, situation.now_ms)
+
+    def _told(self, move: Move, now_ms: int) -> Entry:
+        evidence = {
+            name: value
+            for name, value in (("predicted_pause_ms", move.predicted_pause_ms), ("pause_ms", move.actual_pause_ms))
+            if value is not None
+        }
+        return decision(
+            KINDS[move.phase],
+            f"{move.segment}/{move.partition} from {move.origin} to {move.target}",
+            move.trouble or move.reason,
+            by=self._params.name,
+            now_ms=now_ms,
+            flow=move.flow,
+            request=move.request,
+            plan=move.plan,
+            evidence=evidence,
+        )
+
+    def _facts(self, move: Move, situation: Situation) -> Facts:
+        view = situation.view
+        placement, status = view.placements.get(move.slot), view.statuses.get(move.slot)
+        word, standby = view.handovers.get(move.slot), view.standbys.get((*move.slot, move.target))
+        told = (
+            Told(status.host, status.epoch, status.state, status.since_ms, status.step, status.reason)
+            if status is not None
+            else None
+        )
+        follows = placement is not None and move.target in placement.standbys
+        is_warm = follows and standby is not None and standby.is_ready
+        return Facts(
+            owner=placement.host if placement is not None else None,
+            epoch=placement.epoch if placement is not None else 0,
+            told=told,
+            is_warm=is_warm and standby is not None and standby.reported_ms >= move.since_ms - CLOCK_SLACK_MS,
+            drained_epoch=word.epoch if word is not None else 0,
+            stopped_ms=word.stopped_ms if word is not None else None,
+            lost=situation.lost,
+        )
+
+    def _size(self, slot: Slot, target: str, situation: Situation) -> dict[str, int]:
+        """What the prediction goes by: changes that the target has not read, records that wait at the origin."""
+        standby, status = situation.view.standbys.get((*slot, target)), situation.view.statuses.get(slot)
+        return {
+            "unread_changes": standby.lag if standby is not None else 0,
+            "waiting_records": status.lag if status is not None else 0,
+        }
+
+    def _learn(self, move: Move) -> None:
+        if move.phase is Phase.DONE and move.actual_pause_ms is not None and move.trouble is None:
+            changes, records = self._sizes.pop(move.id, (0, 0))
+            self._model = self._model.learn(move.actual_pause_ms, unread_changes=changes, waiting_records=records)
+
+    def _forget_old(self, now_ms: int) -> None:
+        """What ended before the window in which pauses are added up is history; the topic keeps it."""
+        oldest_ms = now_ms - self._params.schedule.window_ms
+        self.moves = {
+            name: move for name, move in self.moves.items() if not move.has_ended or move.since_ms > oldest_ms
+        }
+
+
+def _written(before: Placement, move: Move, effect: Effect, *, now_ms: int) -> Placement:
+    """The registry's entry after one effect."""
+    others = tuple(host for host in before.standbys if host != move.target)
+    match effect:
+        case FollowAtTarget(wanted=wanted):
+            return msgspec.structs.replace(before, standbys=(*others, move.target) if wanted else others)
+        case HandOver():
+            return msgspec.structs.replace(
+                before,
+                host=move.target,
+                epoch=before.epoch + 1,
+                placed_ms=now_ms,
+                standbys=others,
+                origin=move.origin,
+                plan=move.plan or before.plan,
+            )
+        case GiveBack():
+            return msgspec.structs.replace(
+                before, host=move.origin, epoch=before.epoch + 1, placed_ms=now_ms, standbys=others, origin=None
+            )
+        case SkipDrain() | Release():
+            return msgspec.structs.replace(before, origin=None)
+
+
+def to_record(move: Move) -> MoveRecord:
+    """As it is written down."""
+    return MoveRecord(
+        move=move.id,
+        flow=move.flow,
+        segment=move.segment,
+        partition=move.partition,
+        epoch=move.epoch,
+        origin=move.origin,
+        target=move.target,
+        phase=move.phase.value,
+        proposed_ms=move.proposed_ms,
+        since_ms=move.since_ms,
+        reason=clip(move.reason),
+        plan=move.plan,
+        request=move.request,
+        predicted_pause_ms=move.predicted_pause_ms,
+        paused_ms=move.paused_ms,
+        actual_pause_ms=move.actual_pause_ms,
+        trouble=clip(move.trouble) if move.trouble is not None else None,
+    )
+
+
+def from_record(record: MoveRecord) -> Move:
+    """As it goes on."""
+    return Move(
+        id=record.move,
+        flow=record.flow,
+        segment=record.segment,
+        partition=record.partition,
+        origin=record.origin,
+        target=record.target,
+        epoch=record.epoch,
+        phase=Phase(record.phase),
+        proposed_ms=record.proposed_ms,
+        since_ms=record.since_ms,
+        reason=record.reason,
+        plan=record.plan,
+        request=record.request,
+        predicted_pause_ms=record.predicted_pause_ms,
+        paused_ms=record.paused_ms,
+        actual_pause_ms=record.actual_pause_ms,
+        trouble=record.trouble,
+    )

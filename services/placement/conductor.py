@@ -1,0 +1,80 @@
+"""What the active instance decides at each look: facts in, registry entries out. Pure but for the names of new things.
+
+It looks at everything each time and writes what is not yet so; nothing hangs on having seen a message. What it writes
+it takes for true at once, and the instance throws it away if the write fails.
+"""
+
+from collections.abc import Iterator
+
+from services.placement.carriage import Carriage
+from services.placement.failover import fail_over
+from services.placement.params import PlacementParams
+from services.placement.plans import UnfitError, carry_out, check, cleared
+from services.placement.situation import Situation
+from services.placement.wishes import answer, leave_drained
+from services.registry.changes import Entry
+from services.registry.decisions import decision
+from services.registry.view import RegistryView, Slot
+
+RESTING_MS = 30_000
+"""What could not leave a drained host is tried again after so long."""
+
+
+class Conductor:
+    """One for each time that an instance is active. It begins with what the registry says."""
+
+    def __init__(self, params: PlacementParams, view: RegistryView) -> None:
+        self._params = params
+        self._carriage = Carriage(params, view.moves.values())
+        self._answered = {each.request for each in view.decisions.values() if each.request is not None}
+        self._refused: set[tuple[str, str]] = set()
+        self._resting: set[tuple[Slot, str]] = set()
+        self._rested_ms = 0
+
+    def look(self, situation: Situation) -> list[Entry]:
+        """All that is to be written now, in this order and together."""
+        if situation.now_ms > self._rested_ms + RESTING_MS:
+            self._rested_ms = situation.now_ms
+            self._resting.clear()
+        return [
+            *self._withdrawals(situation),
+            *self._wishes(situation),
+            *self._plans(situation),
+            *leave_drained(situation, self._carriage, self._resting),
+            *self._carriage.carry_on(situation),
+            *fail_over(situation, frozenset(self._carriage.under_way()), self._params),
+        ]
+
+    def _withdrawals(self, situation: Situation) -> Iterator[Entry]:
+        for known in situation.flows.values():
+            if known.revision.state == "withdrawn":
+                yield from cleared(known, situation)
+
+    def _wishes(self, situation: Situation) -> Iterator[Entry]:
+        for request in sorted(situation.view.requests.values(), key=lambda each: each.asked_ms):
+            if request.kind != "propose" and request.request not in self._answered:
+                self._answered.add(request.request)
+                yield from answer(request, situation, self._carriage, self._params)
+
+    def _plans(self, situation: Situation) -> Iterator[Entry]:
+        for flow, plan in sorted(situation.view.plans.items()):
+            known = situation.flows.get(flow)
+            if known is None or known.revision.state == "withdrawn" or not plan.hosts:
+                continue
+            policy = situation.flow_policy(flow)
+            is_running = any(each.revision == plan.revision for each in situation.placed(flow).values())
+            if policy == "approve" or (policy == "freeze" and is_running):
+                continue
+            try:
+                check(plan, known, situation)
+            except UnfitError as unfit:
+                yield from self._refuse(flow, plan.hash, unfit.why, situation)
+                continue
+            yield from carry_out(plan, known, situation, self._carriage, by=self._params.name)
+
+    def _refuse(self, flow: str, plan: str, why: str, situation: Situation) -> Iterator[Entry]:
+        if (plan, why) not in self._refused:
+            self._refused.add((plan, why))
+            yield decision(
+                "refused", f"plan {plan}", why, by=self._params.name, now_ms=situation.now_ms, flow=flow, plan=plan
+            )

@@ -1,0 +1,185 @@
+"""One instance of the placement service: it follows everything, and while it holds the lease it acts.
+
+lease won  ──> fence the former instance ──> read all that was written before ──> look, write, look, write...
+lease lost, or fenced ──> forget what was not written, and wait for the lease again
+"""
+
+import asyncio
+import contextlib
+import time
+import uuid
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from services.host.broker import Broker
+from services.host.ending import end
+from services.host.health import METRICS_TYPE, HealthServer, Page, plain
+from services.placement.conductor import Conductor
+from services.placement.flows import Flows
+from services.placement.params import LEASE, TRANSACTIONAL_ID, PlacementParams
+from services.placement.situation import Situation
+from services.placement.watch import Watch
+from services.registry.changes import Entry
+from services.registry.decisions import decision
+from services.registry.fenced import FencedError, FencedWriter
+from services.registry.follow import RegistryFollower
+from services.registry.lease_keeper import LeaseKeeper
+from services.registry.view import TOPICS, RegistryView
+from topics import catalogue
+from topics.admin import ClusterError
+
+log = structlog.get_logger(__name__)
+
+TICK_S = 0.1
+CONNECT_PAUSE_S = 1.0
+
+
+class Instance:
+    """`run` until `stop`. `is_active` tells whether it is the one that acts."""
+
+    def __init__(self, params: PlacementParams) -> None:
+        self.params = params
+        self.is_active = False
+        self.written = 0
+        self._stop = asyncio.Event()
+        self._news = asyncio.Event()
+        self._view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
+        self._flows = Flows(params.bootstrap)
+        self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
+        self._keeper = LeaseKeeper(
+            params.bootstrap,
+            f"{params.name}/{uuid.uuid4().hex[:8]}",
+            on_change=lambda _lease, _term: self._news.set(),
+            params=params.lease,
+        )
+
+    def stop(self) -> None:
+        """Ask `run` to return."""
+        self._stop.set()
+        self._news.set()
+
+    async def run(self) -> None:
+        """Everything, until `stop`."""
+        async with contextlib.AsyncExitStack() as stack:
+            if self.params.port is not None:
+                pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
+                await stack.enter_async_context(HealthServer(self.params.port, pages))
+            follower = await self._connected(stack)
+            if follower is None:
+                return
+            self._keeper.want(LEASE)
+            background = [
+                asyncio.create_task(follower.run(self._news.set)),
+                asyncio.create_task(self._watch.run()),
+                asyncio.create_task(self._keeper.run()),
+            ]
+            stack.push_async_callback(end, background)
+            log.info("placement instance is ready", instance=self.params.name)
+            while not self._stop.is_set():
+                await self._until_news()
+                if self._keeper.term(LEASE) is not None:
+                    await self._act(follower)
+                for each in background:
+                    if each.done():
+                        each.result()
+            await self._keeper.drop(LEASE)
+
+    async def _connected(self, stack: contextlib.AsyncExitStack) -> RegistryFollower | None:
+        """Topics made and all of them read; None if asked to stop meanwhile."""
+        broker = Broker(self.params.bootstrap)
+        while not self._stop.is_set():
+            follower = RegistryFollower(
+                self.params.bootstrap,
+                self._view,
+                list(TOPICS.values()),
+                client_id=f"stig.placement.{self.params.name}",
+                on_message=lambda _message: None,
+            )
+            try:
+                await broker.ensure(catalogue.shared())
+                await follower.start()
+                await follower.catch_up()
+                stack.push_async_callback(follower.stop)
+                return follower
+            except (ClusterError, KafkaError) as error:
+                log.warning("waiting for the cluster", bootstrap=self.params.bootstrap, error=str(error))
+                await follower.stop()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), CONNECT_PAUSE_S)
+        return None
+
+    async def _until_news(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TICK_S):
+                await self._news.wait()
+        self._news.clear()
+
+    async def _act(self, follower: RegistryFollower) -> None:
+        """From the lease to its loss."""
+        term = self._keeper.term(LEASE)
+        writer = FencedWriter(self.params.bootstrap, TRANSACTIONAL_ID)
+        try:
+            await writer.fence()
+            await follower.fresh()  # only now: nobody else can write any more
+            conductor = Conductor(self.params, self._view)
+            self.is_active = True
+            log.info("active", instance=self.params.name, term=term)
+            while not self._stop.is_set() and self._keeper.term(LEASE) == term:
+                entries = [*await self._flow_trouble(), *conductor.look(self._situation())]
+                if entries and self._keeper.term(LEASE) == term:
+                    await self._write(writer, entries)
+                await self._until_news()
+        except (FencedError, KafkaError) as error:
+            log.warning("no longer active", instance=self.params.name, error=repr(error))
+            await asyncio.sleep(CONNECT_PAUSE_S)
+        finally:
+            self.is_active = False
+            await writer.close()
+            await self._forget_unwritten(follower)
+
+    async def _write(self, writer: FencedWriter, entries: list[Entry]) -> None:
+        await writer.write(entries)
+        self.written += len(entries)
+        for _, message in entries:
+            self._view.take(message)
+
+    async def _forget_unwritten(self, follower: RegistryFollower) -> None:
+        """A look takes for true what it is about to write. If it was not written, the registry must be read anew."""
+        if not self._stop.is_set():
+            await follower.reread()
+
+    def _situation(self) -> Situation:
+        now_ms = time.time_ns() // 1_000_000
+        view = self._view
+        owners = {each.host for each in view.placements.values() if each.host is not None}
+        owners |= {host for each in view.placements.values() for host in each.standbys}
+        return Situation(
+            view=view,
+            now_ms=now_ms,
+            live=self._watch.live(),
+            lost_since_ms=self._watch.lost(owners | set(view.hosts), now_ms=now_ms),
+            flows=self._flows.known,
+        )
+
+    async def _flow_trouble(self) -> list[Entry]:
+        """Flows that are new are read first; what is wrong with one is a decision that people can see."""
+        if not self._flows.are_new(self._view.flows):
+            return []
+        told = await self._flows.update(self._view.flows)
+        now_ms = time.time_ns() // 1_000_000
+        return [
+            decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=now_ms, flow=flow)
+            for flow, why in told.items()
+        ]
+
+    def _metrics_page(self) -> Page:
+        lines = [
+            "# HELP stigmergy_placement_active 1 if this instance is the one that acts.",
+            "# TYPE stigmergy_placement_active gauge",
+            f"stigmergy_placement_active {int(self.is_active)}",
+            "# HELP stigmergy_placement_written_total Registry entries written.",
+            "# TYPE stigmergy_placement_written_total counter",
+            f"stigmergy_placement_written_total {self.written}",
+        ]
+        return METRICS_TYPE, "\n".join([*lines, ""]).encode()

@@ -1,0 +1,50 @@
+"""`python -m services.placement`: one instance as a process of its own, from its arguments to its exit code."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+
+import uvloop
+
+from services.host.main import configure_host_logs
+from services.placement.instance import Instance
+from services.placement.params import PlacementParams
+from services.settings import LOG_FORMATS, LOG_LEVELS
+
+
+def run_placement(params: PlacementParams) -> int:
+    """Runs an instance in this process until SIGTERM or SIGINT; the exit code."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(params))
+    return 0
+
+
+async def _serve(params: PlacementParams) -> None:
+    instance = Instance(params)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, instance.stop)
+    await instance.run()
+
+
+def parse(arguments: Sequence[str]) -> tuple[PlacementParams, str, str]:
+    """The instance's parameters, log level and log format."""
+    parser = argparse.ArgumentParser(prog="python -m services.placement", description="Run one placement instance.")
+    parser.add_argument("--name", required=True, help="the instance's name")
+    parser.add_argument("--bootstrap", required=True, help="the Kafka cluster, as host:port")
+    parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
+    parser.add_argument("--silent", type=float, default=5.0, help="seconds after which a silent host is lost")
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
+    parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
+    given = parser.parse_args(arguments)
+    params = PlacementParams(name=given.name, bootstrap=given.bootstrap, port=given.port, silent_s_max=given.silent)
+    return params, given.log_level, given.log_format
+
+
+def main() -> None:
+    """Entry of the process."""
+    params, level, form = parse(sys.argv[1:])
+    configure_host_logs(level, form)
+    sys.exit(run_placement(params))

@@ -1,0 +1,36 @@
+"""The parameters of the placement service."""
+
+from dataclasses import dataclass, field
+
+from placement.moves import MoveParams, PauseParams, ScheduleParams
+from services.registry.lease_keeper import LeaseParams
+
+LEASE = "placement"
+TRANSACTIONAL_ID = "stig.placement"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementParams:
+    """Who the instance is, and how patient it is.
+
+    - `silent_s_max`: a host that has reported nothing for so long is taken for lost;
+    - `plan_patience_s`: how long a lost host's partitions wait for their leader's next plan;
+    - `recovering_per_host_max`: a host gets no more lost partitions while so many are not yet running there.
+    """
+
+    name: str
+    bootstrap: str
+    port: int | None = None
+    silent_s_max: float = 5.0
+    plan_patience_s: float = 1.0
+    recovering_per_host_max: int = 16
+    approval_age_s_max: float = 900.0
+    lease: LeaseParams = field(default_factory=LeaseParams)
+    moves: MoveParams = field(default_factory=MoveParams)
+    schedule: ScheduleParams = field(default_factory=ScheduleParams)
+    pause: PauseParams = field(default_factory=PauseParams)
+
+    def __post_init__(self) -> None:
+        assert self.silent_s_max > 1, "hosts report once a second"
+        assert self.plan_patience_s >= 0, self
+        assert self.recovering_per_host_max > 0, self

@@ -1,0 +1,121 @@
+"""Carrying out plans: what must be written so that a flow runs where its leader wants it.
+
+A plan is carried out once for each partition: the registry's entry names the plan under which it runs. So a person who
+moves a partition elsewhere, or a host that is lost, is not overruled by an old plan, only by the next one.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from services.placement.carriage import Carriage
+from services.placement.situation import KnownFlow, Situation
+from services.registry.changes import Entry
+from services.registry.decisions import decision
+from services.registry.view import Slot
+from topics import catalogue
+from topics.messages import CommittedPlan, Placement
+
+
+class UnfitError(Exception):
+    """Something can't be carried out as things are; `why` is told to people."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def check(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> None:
+    """The one check that every plan must pass before anything of it is done. Raises UnfitError."""
+    if plan.revision != known.revision.revision:
+        raise UnfitError(f"it is for revision {plan.revision} of the flow, which is now at {known.revision.revision}")
+    segments = {segment.id for segment in known.graph.segments}
+    if missing := sorted(segments - plan.hosts.keys()):
+        raise UnfitError(f"it says nothing of segment {missing[0]}")
+    if strange := sorted(plan.hosts.keys() - segments):
+        raise UnfitError(f"the flow has no segment {strange[0]}")
+    for host in sorted(set(plan.hosts.values())):
+        if host not in situation.live:
+            raise UnfitError(f"host {host} does not live")
+        if not situation.is_open(host):
+            raise UnfitError(f"host {host} is drained; open it again with stigmergy drain --undo {host}")
+
+
+def carry_out(
+    plan: CommittedPlan,
+    known: KnownFlow,
+    situation: Situation,
+    carriage: Carriage,
+    *,
+    by: str,
+    request: str | None = None,
+) -> Iterator[Entry]:
+    """What has not been done of it yet; nothing if all has."""
+    started, proposed = [], []
+    under_way = carriage.under_way()
+    for slot in known.slots():
+        target, before = plan.hosts[slot[0]], situation.view.placements.get(slot)
+        if before is not None and (before.plan, before.revision) == (plan.hash, plan.revision):
+            continue
+        if before is None or not _stays(before, plan, situation):
+            started.append(slot)
+            after = _placed(before, slot, target, plan, known, now_ms=situation.now_ms)
+            situation.view.take(after)
+            yield catalogue.PLACEMENTS, after
+        elif before.host == target:
+            after = msgspec.structs.replace(before, plan=plan.hash)
+            situation.view.take(after)
+            yield catalogue.PLACEMENTS, after
+        elif slot not in under_way and not carriage.tried(slot, plan.hash):
+            proposed.append(slot)
+            reason = f"plan {plan.hash}: {plan.reason}"
+            yield carriage.propose(before, target, reason, situation, plan=plan.hash, request=request)
+    yield from cleared(known, situation)
+    if started or proposed:
+        what = f"{len(started)} partitions start, {len(proposed)} are to move"
+        evidence: dict[str, float | str] = {"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms, **plan.basis}
+        yield decision(
+            "placed" if started else "accepted",
+            what,
+            plan.reason,
+            by=by,
+            now_ms=situation.now_ms,
+            flow=plan.flow,
+            request=request,
+            plan=plan.hash,
+            evidence=evidence,
+        )
+
+
+def cleared(known: KnownFlow, situation: Situation) -> Iterator[Entry]:
+    """Nobody runs what the flow has no longer; the entries stay, because an epoch never starts again."""
+    wanted = set(known.slots()) if known.revision.state == "submitted" else set()
+    for slot, before in situation.placed(known.revision.flow).items():
+        if slot not in wanted:
+            after = msgspec.structs.replace(
+                before, host=None, epoch=before.epoch + 1, placed_ms=situation.now_ms, standbys=(), origin=None
+            )
+            situation.view.take(after)
+            yield catalogue.PLACEMENTS, after
+
+
+def _stays(before: Placement, plan: CommittedPlan, situation: Situation) -> bool:
+    """Whether its owner works on it, so that it has to be moved rather than placed."""
+    return before.host is not None and before.host not in situation.lost and before.revision == plan.revision
+
+
+def _placed(
+    before: Placement | None, slot: Slot, target: str, plan: CommittedPlan, known: KnownFlow, *, now_ms: int
+) -> Placement:
+    return Placement(
+        segment=slot[0],
+        partition=slot[1],
+        epoch=before.epoch + 1 if before is not None else 1,
+        host=target,
+        flow=plan.flow,
+        revision=plan.revision,
+        operators=known.operators(slot[0]),
+        placed_ms=now_ms,
+        standbys=tuple(host for host in before.standbys if host != target) if before is not None else (),
+        plan=plan.hash,
+    )

@@ -1,0 +1,95 @@
+"""What the conductor sees at one look: the registry, which hosts live, and the flows that run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from services.registry.view import RegistryView, Slot
+from topics.flow.graph import FlowGraph
+from topics.messages import FlowRevision, Placement
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFlow:
+    """A flow of the registry, compiled, with how many partitions each of its segments has on this cluster."""
+
+    revision: FlowRevision
+    graph: FlowGraph
+    partitions: Mapping[str, int]
+
+    def slots(self) -> list[Slot]:
+        """All of them, in order."""
+        return [
+            (segment.id, number) for segment in self.graph.segments for number in range(self.partitions[segment.id])
+        ]
+
+    def operators(self, segment_id: str) -> tuple[str, ...]:
+        return next(segment.operators for segment in self.graph.segments if segment.id == segment_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """`lost`: hosts that are registered or own something and have been silent for too long, and since when."""
+
+    view: RegistryView
+    now_ms: int
+    live: frozenset[str]
+    lost_since_ms: Mapping[str, int]
+    flows: Mapping[str, KnownFlow] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> frozenset[str]:
+        return frozenset(self.lost_since_ms)
+
+    def is_open(self, host: str) -> bool:
+        """Whether new work may go there."""
+        policy = self.view.policies.get(("host", host))
+        return host in self.live and (policy is None or policy.policy == "open")
+
+    def drained(self) -> list[str]:
+        """The hosts that everything is to leave."""
+        return sorted(
+            name
+            for (subject, name), policy in self.view.policies.items()
+            if subject == "host" and policy.policy == "drained"
+        )
+
+    def flow_policy(self, flow: str) -> str:
+        """What a person laid down, else what the flow's file says."""
+        policy = self.view.policies.get(("flow", flow))
+        if policy is not None:
+            return policy.policy
+        known = self.flows.get(flow)
+        return known.graph.spec.moves if known is not None else "auto"
+
+    def placed(self, flow: str) -> dict[Slot, Placement]:
+        """The flow's partitions that somebody owns."""
+        return {
+            slot: each
+            for slot, each in sorted(self.view.placements.items())
+            if each.flow == flow and each.host is not None
+        }
+
+    def runs(self, slot: Slot) -> bool:
+        """Whether its present owner has said that it runs."""
+        placement, status = self.view.placements.get(slot), self.view.statuses.get(slot)
+        return (
+            placement is not None
+            and status is not None
+            and (status.host, status.epoch, status.state) == (placement.host, placement.epoch, "running")
+        )
+
+    def best_host(self, *, apart_from: frozenset[str] = frozenset(), prefer: tuple[str, ...] = ()) -> str | None:
+        """The first open host of `prefer`, else the open host with the fewest partitions for its capacity."""
+        candidates = [host for host in sorted(self.live) if self.is_open(host) and host not in apart_from]
+        for host in prefer:
+            if host in candidates:
+                return host
+        owned = dict.fromkeys(candidates, 0)
+        for placement in self.view.placements.values():
+            if placement.host in owned:
+                owned[placement.host] += 1
+        return min(candidates, key=lambda host: (owned[host] + 1) / self._capacity(host), default=None)
+
+    def _capacity(self, host: str) -> float:
+        registered = self.view.hosts.get(host)
+        return registered.capacity if registered is not None else 1.0

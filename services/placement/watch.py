@@ -1,0 +1,80 @@
+"""Which hosts live: those that have reported lately, by this process's own clock.
+
+It reads the reports as they come. A host counts as silent from when this process last heard of it; one that it has
+never heard of, from when the watch began. So a watch that was itself stopped first listens again before it judges.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable
+
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from topics.catalogue import METRICS_HOSTS
+
+log = structlog.get_logger(__name__)
+
+PARTITION = TopicPartition(METRICS_HOSTS.name, 0)
+POLL_S = 0.5
+RETRY_S = 0.2
+FROZEN_S = 2.0
+"""A poll that took so long means that this process, or the broker, was not there to hear anybody."""
+
+
+class Watch:
+    """`run` in the background; `live` and `lost` tell what was heard."""
+
+    def __init__(self, bootstrap: str, *, silent_s_max: float) -> None:
+        self._bootstrap = bootstrap
+        self._silent_s_max = silent_s_max
+        self._heard_s: dict[str, float] = {}
+        self._since_s = time.monotonic()
+
+    def live(self) -> frozenset[str]:
+        """The hosts that have reported lately."""
+        now_s = time.monotonic()
+        return frozenset(host for host, at_s in self._heard_s.items() if now_s - at_s < self._silent_s_max)
+
+    def lost(self, hosts: Iterable[str], *, now_ms: int) -> dict[str, int]:
+        """Of these hosts, those that are silent for too long, and since when that is known."""
+        now_s = time.monotonic()
+        silent_s = {host: now_s - max(self._heard_s.get(host, 0.0), self._since_s) for host in hosts}
+        return {
+            host: now_ms - int((each_s - self._silent_s_max) * 1_000)
+            for host, each_s in silent_s.items()
+            if each_s >= self._silent_s_max
+        }
+
+    async def run(self) -> None:
+        """Listens until cancelled."""
+        while True:
+            consumer = AIOKafkaConsumer(
+                bootstrap_servers=self._bootstrap,
+                enable_auto_commit=False,
+                auto_offset_reset="latest",
+                retry_backoff_ms=50,
+                metadata_max_age_ms=5_000,
+            )
+            try:
+                await consumer.start()
+                consumer.assign([PARTITION])
+                await consumer.seek_to_end(PARTITION)
+                self._since_s = time.monotonic()
+                while True:
+                    await self._listen(consumer)
+            except KafkaError as error:
+                log.warning("hosts can't be heard; trying again", error=repr(error))
+                await asyncio.sleep(RETRY_S)
+            finally:
+                await consumer.stop()
+
+    async def _listen(self, consumer: AIOKafkaConsumer) -> None:
+        begun_s = time.monotonic()
+        fetched = await consumer.getmany(PARTITION, timeout_ms=int(POLL_S * 1_000))
+        now_s = time.monotonic()
+        if now_s - begun_s > FROZEN_S:
+            self._since_s = now_s
+        for records in fetched.values():
+            self._heard_s |= dict.fromkeys((record.key.decode(errors="replace") for record in records), now_s)

@@ -1,0 +1,119 @@
+"""People's wishes: approvals and moves, each answered by a decision; and hosts that are to be left."""
+
+from collections.abc import Iterator
+
+from services.placement.carriage import Carriage
+from services.placement.params import PlacementParams
+from services.placement.plans import UnfitError, carry_out, check
+from services.placement.situation import Situation
+from services.registry.changes import Entry
+from services.registry.decisions import decision
+from services.registry.view import Slot
+from topics.messages import CommittedPlan, Request
+
+REQUEST_AGE_MS_MAX = 600_000
+"""A wish that nobody could answer for so long is not what its author expects any more."""
+
+
+def answer(request: Request, situation: Situation, carriage: Carriage, params: PlacementParams) -> Iterator[Entry]:
+    """What to write for one request, with the decision that answers it."""
+    try:
+        if situation.now_ms - request.asked_ms > REQUEST_AGE_MS_MAX:
+            raise UnfitError("it was asked too long ago; ask again")
+        if request.kind == "approve":
+            yield from _approve(request, situation, carriage, params)
+        else:
+            yield from _move(request, situation, carriage, params)
+    except UnfitError as unfit:
+        yield decision(
+            "refused",
+            f"to {request.kind} {request.hash or request.segment}",
+            unfit.why,
+            by=params.name,
+            now_ms=situation.now_ms,
+            flow=request.flow,
+            request=request.request,
+            plan=request.hash,
+        )
+
+
+def _approve(request: Request, situation: Situation, carriage: Carriage, params: PlacementParams) -> Iterator[Entry]:
+    plan, known = situation.view.plans.get(request.flow), situation.flows.get(request.flow)
+    if plan is None or known is None:
+        raise UnfitError(f"flow {request.flow} has no plan")
+    if plan.hash != request.hash:
+        raise UnfitError(
+            f"the plan is {plan.hash} by now ({plan.reason}); look at it with stigmergy plan {request.flow}"
+        )
+    check(plan, known, situation)
+    _check_drift(plan, situation, params)
+    yield from carry_out(plan, known, situation, carriage, by=params.name, request=request.request)
+    yield decision(
+        "approved",
+        f"plan {plan.hash}",
+        f"{request.asked_by or 'somebody'} said yes",
+        by=params.name,
+        now_ms=situation.now_ms,
+        flow=plan.flow,
+        request=request.request,
+        plan=plan.hash,
+    )
+
+
+def _check_drift(plan: CommittedPlan, situation: Situation, params: PlacementParams) -> None:
+    """Whether the world is still the one that the plan was made for. Raises UnfitError with what changed."""
+    age_s = (situation.now_ms - plan.decided_ms) / 1_000
+    if age_s > params.approval_age_s_max:
+        raise UnfitError(f"it was made {age_s:.0f} s ago, and {params.approval_age_s_max:.0f} s are the most")
+    for move in plan.moves:
+        for slot, placement in situation.placed(plan.flow).items():
+            if slot[0] == move.segment and move.origin is not None and placement.host not in (move.origin, move.target):
+                raise UnfitError(f"{slot[0]}/{slot[1]} is at {placement.host} by now, not at {move.origin}")
+
+
+def _move(request: Request, situation: Situation, carriage: Carriage, params: PlacementParams) -> Iterator[Entry]:
+    assert request.segment is not None, request
+    assert request.host is not None, request
+    if not situation.is_open(request.host):
+        raise UnfitError(f"host {request.host} does not live, or is drained")
+    slots = [(request.segment, number) for number in request.partitions]
+    for slot in slots:
+        if (placement := situation.view.placements.get(slot)) is None or placement.host is None:
+            raise UnfitError(f"{slot[0]}/{slot[1]} is not placed")
+        if placement.host in situation.lost:
+            raise UnfitError(
+                f"{slot[0]}/{slot[1]} is on host {placement.host}, which is gone; it is placed anew by itself"
+            )
+        if slot in carriage.under_way():
+            raise UnfitError(f"{slot[0]}/{slot[1]} is moving already")
+    moving = [slot for slot in slots if situation.view.placements[slot].host != request.host]
+    for slot in moving:
+        placement = situation.view.placements[slot]
+        reason = f"{request.asked_by or 'somebody'} asked for it"
+        more = {"plan": placement.plan, "request": request.request}
+        yield carriage.propose(placement, request.host, reason, situation, **more)
+    predicted_ms = max((carriage.predict(slot, request.host, situation) for slot in moving), default=0.0)
+    yield decision(
+        "accepted",
+        f"{len(moving)} partitions of {request.segment} to {request.host}",
+        f"{request.asked_by or 'somebody'} asked for it",
+        by=params.name,
+        now_ms=situation.now_ms,
+        flow=request.flow,
+        request=request.request,
+        evidence={"predicted_pause_ms": predicted_ms},
+    )
+
+
+def leave_drained(situation: Situation, carriage: Carriage, resting: set[tuple[Slot, str]]) -> Iterator[Entry]:
+    """Moves away from hosts that are to be left. `resting`: what was tried and is not tried again at once."""
+    under_way = carriage.under_way()
+    for host in situation.drained():
+        for slot, placement in sorted(situation.view.placements.items()):
+            if placement.host != host or slot in under_way or host in situation.lost or (slot, host) in resting:
+                continue
+            target = situation.best_host(apart_from=frozenset({host}))
+            if target is not None:
+                resting.add((slot, host))
+                more = {"plan": placement.plan, "request": f"drain/{host}"}
+                yield carriage.propose(placement, target, f"host {host} is drained", situation, **more)

@@ -1,0 +1,36 @@
+"""Decisions as they are written down: one way to make them, for all who decide."""
+
+import uuid
+from collections.abc import Mapping
+
+from topics import catalogue
+from topics.messages import Decision, Message, clip
+from topics.topic import Topic
+
+
+def decision(
+    kind: str,
+    what: str,
+    why: str,
+    *,
+    by: str,
+    now_ms: int,
+    flow: str | None = None,
+    request: str | None = None,
+    plan: str | None = None,
+    evidence: Mapping[str, float | str] | None = None,
+) -> tuple[Topic, Message]:
+    """An entry for the topic of decisions."""
+    entry = Decision(
+        decision=f"d-{uuid.uuid4().hex[:16]}",
+        kind=kind,
+        by=by,
+        decided_ms=now_ms,
+        what=clip(what),
+        why=clip(why),
+        flow=flow,
+        request=request,
+        plan=plan,
+        evidence={name: clip(value) if isinstance(value, str) else value for name, value in (evidence or {}).items()},
+    )
+    return catalogue.DECISIONS, entry

@@ -1,0 +1,148 @@
+"""The placement service with real hosts: plans are carried out, partitions move under load, and nothing is lost."""
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.integration.host_process.test_hosts_run_flows import COUNTS, clicks, expect_counts, wanted_results
+
+
+def test_a_plan_is_carried_out_and_the_next_one_moves_the_flow_under_load(
+    hosts: Any, service: Any, lead: Callable[[str], Any]
+) -> None:
+    """Every count follows the one before, on the way from one host to another and back."""
+    hosts.start("a", "b")
+    service.start("p1")
+    leader = lead(COUNTS)
+    first = leader.plan("a")
+    leader.until_runs_on("a")
+    assert {first.hash} == {each.plan for each in leader.placements().values()}
+    records = clicks(6_000, seed=21)
+    with leader.flow.feeding(records):
+        leader.plan("b")
+        leader.until_runs_on("b")
+        leader.plan("a", "b")
+        leader.until_runs_on("a", "b")
+    expect_counts(records, leader.flow.until_results(wanted_results(records)))
+    moves = leader.moves()
+    assert {"done"} == {move.phase for move in moves}
+    assert len(moves) >= len(leader.placements())
+    for move in moves:
+        assert move.predicted_pause_ms is not None
+        assert move.actual_pause_ms is not None
+    assert {"placed", "accepted", "moved"} <= {each.kind for each in leader.decisions()}
+
+
+@pytest.mark.parametrize("victim", ["origin", "target", "active"])
+@pytest.mark.parametrize("phase", ["warming", "draining"])
+def test_whoever_is_killed_in_the_midst_of_a_move_it_ends_with_one_owner(
+    hosts: Any, service: Any, lead: Callable[[str], Any], victim: str, phase: str
+) -> None:
+    """The flow runs on, wherever, and not a single count is lost or repeated."""
+    hosts.start("a", "b", "c")
+    service.start("p1", "p2")
+    leader = lead(COUNTS)
+    leader.plan("a")
+    leader.until_runs_on("a")
+    records = clicks(6_000, seed=22)
+    with leader.flow.feeding(records):
+        leader.plan("b")
+        seen = ("proposed", "warming") if phase == "warming" else ("draining", "fencing", "catching_up")
+        leader.flow.until(
+            lambda: any(move.phase in (*seen, "releasing", "done") for move in leader.moves()), f"a move is {phase}"
+        )
+        if victim == "active":
+            service.running[service.active()].kill()
+        else:
+            hosts.end("a" if victim == "origin" else "b", signal.SIGKILL)
+    left = {"origin": {"b", "c"}, "target": {"a", "c"}, "active": {"b"}}[victim]
+    leader.flow.until(lambda: _all_run(leader), "all partitions run")
+    expect_counts(records, leader.flow.until_results(wanted_results(records)))
+    assert leader.owners() <= {hosts.name(short) for short in left}
+    leader.flow.until(
+        lambda: {move.phase for move in leader.moves()} <= {"done", "rolled_back", "abandoned"}, "all moves have ended"
+    )
+
+
+def test_another_instance_takes_over_when_the_active_one_is_stopped_and_the_woken_one_changes_nothing(
+    hosts: Any, service: Any, lead: Callable[[str], Any]
+) -> None:
+    """SIGSTOP is the worst: it wakes in the middle of whatever it was doing, and must not do it any more."""
+    hosts.start("a", "b")
+    service.start("p1", "p2")
+    leader = lead(COUNTS)
+    leader.plan("a")
+    leader.until_runs_on("a")
+    first = service.active()
+    service.running[first].send_signal(signal.SIGSTOP)
+    leader.plan("b")
+    leader.until_runs_on("b")
+    service.running[first].send_signal(signal.SIGCONT)
+    leader.plan("a")
+    leader.until_runs_on("a")
+    assert service.active() != first
+    epochs = {slot: each.epoch for slot, each in leader.placements().items()}
+    assert {3} == set(epochs.values()), "each plan wrote each partition once"
+
+
+def test_a_dead_hosts_partitions_run_elsewhere_within_seconds(
+    hosts: Any, service: Any, lead: Callable[[str], Any]
+) -> None:
+    """Nobody plans anything: the service places anew what is lost, state and all."""
+    hosts.start("a", "b")
+    service.start("p1")
+    leader = lead(COUNTS)
+    leader.plan("a")
+    leader.until_runs_on("a")
+    records = clicks(4_000, seed=23)
+    with leader.flow.feeding(records):
+        hosts.end("a", signal.SIGKILL)
+        leader.until_runs_on("b")
+    expect_counts(records, leader.flow.until_results(wanted_results(records)))
+    assert "failed_over" in {each.kind for each in leader.decisions()}
+
+
+def test_policies_and_wishes_are_followed(hosts: Any, service: Any, lead: Callable[[str], Any]) -> None:
+    """Approve waits for a yes to exactly this plan; freeze moves nothing; a person may still move and drain."""
+    hosts.start("a", "b")
+    service.start("p1")
+    leader = lead(COUNTS.replace("delivery:", "moves: approve\ndelivery:"))
+    plan = leader.plan("a")
+    stale = leader.ask("approve", hash="0" * 16)
+    leader.flow.until(lambda: leader.answers(stale), "it is answered")
+    assert ["refused"] == [each.kind for each in leader.answers(stale)]
+    assert f"the plan is {plan.hash} by now" in leader.answers(stale)[0].why
+    assert not leader.placements()
+    yes = leader.ask("approve", hash=plan.hash)
+    leader.until_runs_on("a")
+    assert "approved" in [each.kind for each in leader.answers(yes)]
+    leader.lay_down("flow", leader.flow.name, "freeze")
+    leader.plan("b")
+    segment = leader.graph.segments[0].id
+    wish = leader.ask("move", segment=segment, partitions=(0,), host=hosts.name("b"))
+    leader.flow.until(
+        lambda: leader.placements()[segment, 0].host == hosts.name("b") and leader.runs_on("a", "b"), "it has moved"
+    )
+    others = {each.host for slot, each in leader.placements().items() if slot != (segment, 0)}
+    assert {hosts.name("a")} == others
+    leader.flow.until(lambda: "moved" in [each.kind for each in leader.answers(wish)], "it is told")
+    leader.lay_down("host", hosts.name("b"), "drained")
+    leader.until_runs_on("a")
+    refused = leader.ask("move", segment=segment, partitions=(0,), host=hosts.name("b"))
+    leader.flow.until(lambda: leader.answers(refused), "it is answered")
+    assert "drained" in leader.answers(refused)[0].why
+
+
+def _all_run(leader: Any) -> bool:
+    statuses, placements = leader.flow.statuses(), leader.placements()
+    lives = {leader.hosts.name(short) for short, process in leader.hosts.running.items() if process.poll() is None}
+    return all(
+        each.host in lives
+        and (told := statuses.get(slot)) is not None
+        and (told.host, told.epoch, told.state) == (each.host, each.epoch, "running")
+        and time.time_ns() // 1_000_000 - told.reported_ms < 5_000
+        for slot, each in placements.items()
+    )
