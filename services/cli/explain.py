@@ -1,4 +1,4 @@
-"""`stigmergy explain`: why each part of a flow runs where it does, what else was found, and how well it was predicted."""
+"""`stigmergy explain`: why each part of a flow runs where it does, what else was found, and how well it was told."""
 
 from typing import Annotated, Any
 

@@ -45,11 +45,7 @@ def top(
     if not once and not as_json:
         watch(address, flow=flow)
         return
-    with _metrics(address) as consumer:
-        tally = Tally()
-        _take(consumer, tally, for_s=SETTLE_S)
-    now_s = int(time.time())
-    operators, hosts = tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
+    operators, hosts = measure(address, flow=flow)
     rows = look_at_flows(address)
     if as_json:
         trouble = {row["flow"]: row["trouble"] for row in rows if row["trouble"] and flow in (None, row["flow"])}
@@ -59,6 +55,15 @@ def top(
         (console if console.is_terminal else Console(width=WIDTH)).print(
             _screen(operators, hosts, trouble_lines(rows, flow=flow))
         )
+
+
+def measure(bootstrap: str, *, flow: str | None) -> tuple[list[OperatorLine], list[HostLine]]:
+    """What operators and hosts reported in the last seconds."""
+    with _metrics(bootstrap) as consumer:
+        tally = Tally()
+        _take(consumer, tally, for_s=SETTLE_S)
+    now_s = int(time.time())
+    return tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
 
 
 def watch(bootstrap: str, *, flow: str | None) -> None:

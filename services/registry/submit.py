@@ -101,7 +101,7 @@ def make_sinks(admin: AdminClient, graph: FlowGraph, counts: dict[str, int]) -> 
 def _partitions_of(admin: AdminClient, topic: str) -> int:
     """Of a topic that somebody made just now: it is there, but not yet in what every broker tells."""
     deadline_s = time.monotonic() + TIMEOUT_S
-    while topic not in (counts := _topic_partitions(admin)):
+    while topic not in (counts := topic_partitions(admin)):
         if time.monotonic() > deadline_s:
             raise RegistryError(f"topic {topic} exists, but the broker does not show it", "try again in a moment")
         time.sleep(POLL_S)
