@@ -102,7 +102,7 @@ class Leader:
             latency_ms=1.0,
             reason="the test wants it",
             leader="test",
-            term=1,
+            term=2**40,  # above that of the leader which lives on a host, so that this one counts
             decided_ms=now_ms(),
             basis={},
         )
