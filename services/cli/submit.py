@@ -82,7 +82,8 @@ def _wait(bootstrap: str, flow: str, *, begun_ms: int, timeout_s: float) -> str 
             if is_running(view, flow):
                 return None
             for decision in flow_decisions(view, flow):
-                if decision.kind == "refused" and decision.decided_ms >= begun_ms:
+                # A plan that is refused is followed by another one; a flow that is refused is not.
+                if decision.kind == "refused" and decision.plan is None and decision.decided_ms >= begun_ms:
                     return decision.why
             time.sleep(POLL_S)
     plan = view.plans.get(flow)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from services.placement.carriage import Carriage
 from services.placement.failover import fail_over
 from services.placement.params import PlacementParams
-from services.placement.plans import UnfitError, carry_out, check, cleared
+from services.placement.plans import UnfitError, carry_out, check, cleared, is_heard
 from services.placement.situation import Situation
 from services.placement.wishes import answer, leave_drained
 from services.registry.changes import Entry
@@ -70,7 +70,8 @@ class Conductor:
             except UnfitError as unfit:
                 yield from self._refuse(flow, plan.hash, unfit.why, situation)
                 continue
-            yield from carry_out(plan, known, situation, self._carriage, by=self._params.name)
+            if is_heard(plan, situation):
+                yield from carry_out(plan, known, situation, self._carriage, by=self._params.name)
 
     def _refuse(self, flow: str, plan: str, why: str, situation: Situation) -> Iterator[Entry]:
         if (plan, why) not in self._refused:

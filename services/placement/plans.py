@@ -35,10 +35,15 @@ def check(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> None:
     if strange := sorted(plan.hosts.keys() - segments):
         raise UnfitError(f"the flow has no segment {strange[0]}")
     for host in sorted(set(plan.hosts.values())):
-        if host not in situation.live:
+        if host in situation.lost or host not in situation.view.hosts:
             raise UnfitError(f"host {host} does not live")
-        if not situation.is_open(host):
+        if situation.is_drained(host):
             raise UnfitError(f"host {host} is drained; open it again with stigmergy drain --undo {host}")
+
+
+def is_heard(plan: CommittedPlan, situation: Situation) -> bool:
+    """Whether all its hosts have been heard lately: one that was not yet may just not have had the time."""
+    return situation.live >= set(plan.hosts.values())
 
 
 def carry_out(

@@ -42,16 +42,16 @@ class Situation:
 
     def is_open(self, host: str) -> bool:
         """Whether new work may go there."""
+        return host in self.live and not self.is_drained(host)
+
+    def is_drained(self, host: str) -> bool:
+        """Whether everything is to leave it."""
         policy = self.view.policies.get(("host", host))
-        return host in self.live and (policy is None or policy.policy == "open")
+        return policy is not None and policy.policy == "drained"
 
     def drained(self) -> list[str]:
         """The hosts that everything is to leave."""
-        return sorted(
-            name
-            for (subject, name), policy in self.view.policies.items()
-            if subject == "host" and policy.policy == "drained"
-        )
+        return sorted(name for subject, name in self.view.policies if subject == "host" and self.is_drained(name))
 
     def flow_policy(self, flow: str) -> str:
         """What a person laid down, else what the flow's file says."""
