@@ -21,7 +21,7 @@ class Release:
 class LeaderParams:
     """Everything that leaders of one system have in common."""
 
-    placing: Release = Release(routing_ants=10, enough_routing_ants=8, scouts=12, enough_reports=8)
+    placing: Release = Release(routing_ants=10, enough_routing_ants=8, scouts=12, enough_reports=10)
     watching: Release = Release(routing_ants=3, enough_routing_ants=2, scouts=2, enough_reports=2)
     outstanding: float = 1.02
     """A report within this factor of the lower bound is taken at once."""

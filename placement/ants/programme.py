@@ -116,8 +116,11 @@ def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distances:
     weight = order.flow.weight
 
     def rank(way: Way) -> tuple[float, str]:
-        share = order.shares[len(way.spots)]
-        return way.score_ms + weight * share * reach_ms(way.at, here, distances), way.at.host
+        # Where the rest of the way is known, that counts; else at least the way to here has to be gone.
+        rest_ms = distances.exact(way.at.host, order.end)
+        if rest_ms is None:
+            rest_ms = reach_ms(way.at, here, distances)
+        return way.score_ms + weight * order.shares[len(way.spots)] * rest_ms, way.at.host
 
     return tuple(tuple(sorted(row.values(), key=rank)[:keep]) for row in best)
 
