@@ -331,8 +331,11 @@ class Leader:
         self._round += 1
         alive = {task: host for task, host in self.running.items() if host not in self._dead}
         kept = tuple(sorted(self.flow.graph.task_index[task] for task in self.grants.tasks))
+        # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
+        damped = reason is Reason.WATCH and self._unmeasured_rounds == 0
+        barred = self._damping.cooling(now_ms=self._now_ms) if damped else ()
         seen = tuple(self._corrections.values())
-        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority, seen)
+        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority, barred, seen)
         self.phase = Phase.SEARCHING
         self._search = Search(
             self.flow, reason, self._round, bounds, self._means, tries=self._failures, paid=self.plan is not None
@@ -372,7 +375,7 @@ class Leader:
             now_cost = self._present_cost_ms()
             before, after = _sites(self.running, self.taps), _sites(attempt.placed, attempt.taps)
             moves = tuple((task, site) for task, site in sorted(after.items()) if before.get(task) != site)
-            comparison = Comparison(now_cost, attempt.cost_ms, moves)
+            comparison = Comparison(now_cost, attempt.cost_ms, moves, cut_off=self._measured is None)
             beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
             objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
             if objection is not None:

@@ -35,6 +35,8 @@ class Bounds:
     avoided: tuple[str, ...]
     """Flows not to tap."""
     seniority: int
+    barred: tuple[tuple[str, int], ...] = ()
+    """(host, tasks) that left it so recently that they must not return yet."""
     corrections: tuple[HostView, ...] = ()
     """Hosts that refused an enforcement ant of this search, as they are."""
 
@@ -90,6 +92,7 @@ class Attempt:
             kept=bounds.kept,
             avoided=bounds.avoided,
             seniority=bounds.seniority,
+            barred=bounds.barred,
             corrections=bounds.corrections,
         )
 

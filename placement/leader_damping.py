@@ -1,7 +1,8 @@
 """Damping: why a leader does not move a flow although a report looks better (DESIGN section 5, after placement).
 
 Hysteresis: the new cost times beta must still be below the present one. Cool-down: no task goes back to a host it has
-just left. Worth: what the moved tasks' pause costs must be less than what the move gains while it is likely to last.
+just left, not even from an overloaded one; scouts look for a third. Worth: what the moved tasks' pause costs must be
+less than what the move gains while it is likely to last.
 """
 
 import math
@@ -19,6 +20,8 @@ class Comparison:
     new_ms_cost: float
     moves: tuple[tuple[int, str], ...]
     """(task, target host) of every task that would move."""
+    cut_off: bool = False
+    """Nobody could ask for the present cost: the flow can't be reached where it runs."""
 
 
 class Damping:
@@ -26,11 +29,20 @@ class Damping:
 
     def __init__(self, params: LeaderParams) -> None:
         self._params = params
+        self._cool_ms = params.cool_down_rounds * params.watch_every_ms
         self._left_ms: dict[tuple[int, str], float] = {}
 
     def left(self, moves: Mapping[int, str], *, now_ms: float) -> None:
         """Tasks left these hosts."""
         self._left_ms |= dict.fromkeys(moves.items(), now_ms)
+
+    def cooling(self, *, now_ms: float) -> tuple[tuple[str, int], ...]:
+        """(site, tasks) that left it so recently that they must not return yet: scouts look elsewhere."""
+        self._left_ms = {move: at_ms for move, at_ms in self._left_ms.items() if now_ms - at_ms < self._cool_ms}
+        masks: dict[str, int] = {}
+        for task, site in self._left_ms:
+            masks[site] = masks.get(site, 0) | 1 << task
+        return tuple(sorted(masks.items()))
 
     def objection(self, comparison: Comparison, *, beta: float, now_ms: float) -> str | None:
         """Why not to move; None if the move is worth it."""
@@ -40,16 +52,19 @@ class Damping:
         # Ants 3.9: better by the factor beta.
         if not new_cost * beta < now_cost:
             return f"{new_cost:.2f} ms is not better than {now_cost:.2f} ms by the factor {beta:g}"
-        if math.isinf(now_cost):
-            return None
-        cool_ms = self._params.cool_down_rounds * self._params.watch_every_ms
-        for task, host in comparison.moves:
-            left_ms = self._left_ms.get((task, host), -math.inf)
-            if now_ms - left_ms < cool_ms:
-                return f"task {task} left {host} only {now_ms - left_ms:.0f} ms ago; the cool-down is {cool_ms:.0f} ms"
+        too_soon = None if comparison.cut_off else self._too_soon(comparison, now_ms=now_ms)
+        if too_soon is not None or math.isinf(now_cost):
+            return too_soon  # cut off or overloaded: any other host is better, however long the move takes
         # A message that meets the pause waits half of it on average: pause^2 / 2 for each moved task, against the gain.
         price = len(comparison.moves) * self._params.pause_ms**2 / 2
         gain = (now_cost - new_cost) * self._params.horizon_ms
         if gain <= price:
             return f"the pause of {len(comparison.moves)} moves costs more than {now_cost - new_cost:.3f} ms gained"
+        return None
+
+    def _too_soon(self, comparison: Comparison, *, now_ms: float) -> str | None:
+        for task, host in comparison.moves:
+            ago_ms = now_ms - self._left_ms.get((task, host), -math.inf)
+            if ago_ms < self._cool_ms:
+                return f"task {task} left {host} only {ago_ms:.0f} ms ago; the cool-down is {self._cool_ms:.0f} ms"
         return None

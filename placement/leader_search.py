@@ -130,7 +130,8 @@ class Search:
         count = self._release.scouts * 2 ** min(attempt.releases - 1, 2)
         if self._paid:
             means.purse.pay(scouts=count, now_ms=now_ms)
-        trip_ms = attempt.trip_ms if means.ants.scouting.queues else 2 * attempt.distance_ms
+        # Scouts that dream go by other hosts than routing ants; those walked at least as far as the shortest way.
+        trip_ms = attempt.trip_ms if means.ants.scouting.queues else max(attempt.trip_ms, 2 * attempt.distance_ms)
         wait_ms = means.params.patience_for_ms(trip_ms) * 2 ** min(self._tries, 6)
         ants = scouts(order, means.ants, home=means.home, count=count, rng=rng)
         return [*ants, self._patience(now_ms + wait_ms)]

@@ -65,6 +65,8 @@ class Order:
     """Flows that would not serve, or will not for long."""
     seniority: int = 0
     """Place of this flow in the order of submission; only older flows are tapped."""
+    barred: tuple[tuple[str, int], ...] = ()
+    """(host, tasks) that left it so recently that they must not return yet."""
     corrections: tuple[HostView, ...] = ()
     """Hosts that turned an enforcement ant of this search back, as it saw them: digests elsewhere may be older."""
 
@@ -106,6 +108,11 @@ class Order:
     def running_masks(self) -> dict[str, int]:
         """Host to tasks that run there now."""
         return dict(self.running)
+
+    @cached_property
+    def barred_masks(self) -> dict[str, int]:
+        """Host to tasks that must not go there."""
+        return dict(self.barred)
 
     @cached_property
     def masks(self) -> tuple[tuple[int, ...], ...]:

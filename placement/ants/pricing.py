@@ -33,7 +33,18 @@ def without(load: Load, part: Load) -> Load:
 class Pricer:
     """Prices one order on one host; remembers its answers for as long as the scout stands at one cell."""
 
-    __slots__ = ("_base", "_cap", "_graph", "_known", "_order", "_settled", "_settled_price", "_social", "view")
+    __slots__ = (
+        "_barred",
+        "_base",
+        "_cap",
+        "_graph",
+        "_known",
+        "_order",
+        "_settled",
+        "_settled_price",
+        "_social",
+        "view",
+    )
 
     def __init__(self, order: Order, view: HostView, *, cap: float, social: bool) -> None:
         self.view = view
@@ -46,6 +57,7 @@ class Pricer:
         if own:
             streams = (stream for _, stream in self._graph.streams(own))
             self._base = without(view.load, load_of(streams, view.capacity))
+        self._barred = order.barred_masks.get(view.host, 0)
         self._settled = order.settled_masks.get(view.host, 0)
         self._settled_price = self._price(self._settled) if self._settled else NOTHING
         self._known: dict[int, Marginal] = {}
@@ -54,7 +66,7 @@ class Pricer:
         """What the tasks in `mask` add to what this order's flow already pays here."""
         known = self._known.get(mask)
         if known is None:
-            whole = self._price(self._settled | mask)
+            whole = NO_ROOM if mask & self._barred else self._price(self._settled | mask)
             if math.isinf(whole.cost_ms) or math.isinf(self._settled_price.cost_ms):
                 known = NO_ROOM
             else:

@@ -36,7 +36,9 @@ def scout_bytes(ant: "ScoutingAnt") -> int:
     ways = sum(_PER_WAY + _PER_SEGMENT * len(way.prices) for way in carried)
     if order.tappable:
         ways += _PER_IDENTITY * len(order.tappable) + sum(_PER_TAP for way in carried if way.tap is not None)
-    own = _PER_SEGMENT * (len(order.settled) + len(order.running)) + _PER_VIEW * len(order.corrections)
+    own = _PER_SEGMENT * (len(order.settled) + len(order.running) + len(order.barred)) + _PER_VIEW * len(
+        order.corrections
+    )
     own += _PER_STATION * len(ant.dreamed or ())
     return _FIXED + _PER_HOP * len(ant.trail.hosts) + _PER_TASK * len(order.tasks) + own + ways
 

@@ -58,6 +58,7 @@ ORDER = Order(
     kept=(0,),
     avoided=("gone",),
     seniority=7,
+    barred=(("far", 2),),
     corrections=(SEEN,),
 )
 SCOUT = ScoutingAnt(

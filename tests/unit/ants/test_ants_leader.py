@@ -412,3 +412,32 @@ def test_scouts_after_a_refusal_know_what_the_enforcement_ant_saw() -> None:
     stage.tell(Enforced(2, committed=True))
     stage.look_again(60.0)
     assert {()} == {scout.order.corrections for scout in stage.sent(ScoutingAnt)}
+
+
+def test_scouts_are_told_where_tasks_must_not_return_yet_even_from_an_overloaded_host() -> None:
+    """Bursts would else throw a flow between two hosts; told so, scouts find a third one."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    stage.tell(Enforced(2, committed=True))
+    stage.now_ms += PARAMS.watch_every_ms
+    stage.look_again(now_cost_ms=math.inf)
+    assert {(("x", 0b11),)} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+    stage.report("x", "x", cost_ms=50.0)
+    assert "cool-down" in stage.found(Stayed)[0].why
+
+
+def test_a_flow_that_is_cut_off_may_return_at_once() -> None:
+    """Nobody came back from where it runs, twice: that is a fault and no oscillation."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    stage.tell(Enforced(2, committed=True))
+    for _ in range(2):
+        stage.now_ms += PARAMS.watch_every_ms / 2
+        stage.tell(TimerFired("rest"))
+        stage.ants_return(1)
+        barred = {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+        stage.report("x", "x", cost_ms=50.0)
+    assert {()} == barred
+    assert stage.sent(EnforcementAnt)

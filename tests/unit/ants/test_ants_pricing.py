@@ -49,3 +49,10 @@ def test_a_full_host_has_no_room() -> None:
     """The price is infinite, not large."""
     pricer = Pricer(order(), HostView("h", 1.0, Load(0.05, 0.97, 18.0, 0.05, 0.0025)), cap=0.98, social=True)
     assert math.isinf(pricer.adds(0b11).cost_ms)
+
+
+def test_a_task_that_has_just_left_a_host_finds_no_room_there() -> None:
+    """Cool-down, task by task: the others may still go there."""
+    pricer = Pricer(order(barred=(("h", 0b01),)), HostView("h", 1.0, IDLE), cap=0.98, social=True)
+    assert math.isinf(pricer.adds(0b11).cost_ms)
+    assert math.isfinite(pricer.adds(0b10).cost_ms)
