@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 SEEDS ?= 200
 FIRST_SEED ?= 1
 
-.PHONY: setup up test lint format lock chaos-hosts bench-operators clean help
+.PHONY: setup up test lint format lock chaos-hosts bench-operators lives clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,6 +41,11 @@ chaos-hosts: setup ## Seeded faults on real hosts: SEEDS=200 FIRST_SEED=1; Ctrl-
 
 bench-operators: setup ## Operators against a hand-written loop, in process
 	@$(BIN)/stigmergy bench operators
+
+LIVES ?= 500
+FIRST_SEED ?= 1
+lives: setup ## Random lives of the brain with faults, every invariant checked after every event (LIVES=500 FIRST_SEED=1)
+	@$(BIN)/stigmergy simulate life --seeds $(LIVES) --first-seed $(FIRST_SEED) --jobs $$(nproc)
 
 lock: ## Resolve pyproject.toml anew and write the lock files
 	@requirements/lock

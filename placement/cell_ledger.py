@@ -59,6 +59,10 @@ class Ledger:
             return self.load()
         return self._sum(without_flow)
 
+    def ended(self, flow: str) -> int:
+        """The newest epoch of a flow that was released or cancelled here; -1 if none was."""
+        return self._ended.get(flow, -1)
+
     def bookings(self) -> list[Booking]:
         """All bookings in order."""
         return [booking for _, booking in sorted(self._bookings.items())]
@@ -85,8 +89,7 @@ class Ledger:
 
     def reserve(self, booking: Booking) -> str | None:
         """Promise room until the booking expires; why not, if there is none."""
-        ended = self._ended.get(booking.flow, -1)
-        if booking.epoch <= ended:
+        if booking.epoch <= self.ended(booking.flow):
             return f"epoch {booking.epoch} has ended already"
         others = self.load(without_flow=booking.flow)
         rho = others.rho + booking.load.rho

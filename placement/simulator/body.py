@@ -86,6 +86,8 @@ class Body:
         self._fastest = max(host.capacity for host in network.hosts)
         self._background = {host.name: load for host, load in zip(network.hosts, background, strict=False)}
         self._published_ms: dict[str, float] = {}
+        self._died_ms: dict[str, float] = {}
+        self._harmed_ms = -math.inf
         self._epochs: dict[str, int] = {}
         """flow -> newest epoch of a flow whose leader is gone."""
         self._seniority: dict[str, int] = {}
@@ -320,6 +322,7 @@ class Body:
         if host in self._down_hosts:
             return
         self._down_hosts.add(host)
+        self._died_ms[host] = self.kernel.now_ms
         self._rewire()
         for flow, leader in sorted(self.leaders.items()):
             if leader.host == host:
@@ -356,11 +359,23 @@ class Body:
         return frozenset(self._down_hosts)
 
     @property
+    def lately_dead(self) -> frozenset[str]:
+        """Hosts that died within the time that a commitment lasts; they may be back, empty."""
+        since_ms = self.kernel.now_ms - self.ants.enforcement.activation_ms
+        return frozenset(host for host, died_ms in self._died_ms.items() if died_ms >= since_ms)
+
+    @property
+    def unharmed_ms(self) -> float:
+        """How long nothing has been dead; 0 while something is."""
+        return self.kernel.now_ms - self._harmed_ms if self.whole else 0.0
+
+    @property
     def whole(self) -> bool:
         """Whether nothing is dead now."""
         return not self._down_hosts and not self._down_links
 
     def _rewire(self) -> None:
+        self._harmed_ms = self.kernel.now_ms
         self.network = self._whole_network.without(frozenset(self._down_hosts), frozenset(self._down_links))
         running = self.truth.running
         self.truth = TrueLedger(self.network, background=self.background())

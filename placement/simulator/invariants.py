@@ -26,6 +26,11 @@ def host_faults(body: Body, host: str) -> list[str]:
     rho = cell.ledger.background.rho + math.fsum(promised.values())
     if rho >= UTILISATION_CAP:
         found.append(f"{host} is promised to {rho:.3f}, the cap is {UTILISATION_CAP}")
+    found += [
+        f"{host} holds epoch {booking.epoch} of {booking.flow}, which has ended here"
+        for booking in cell.ledger.bookings()
+        if booking.epoch <= cell.ledger.ended(booking.flow)
+    ]
     for destination in cell.pheromone.destinations():
         vector = cell.pheromone.known(destination, now_ms=body.kernel.now_ms)
         if vector is None or not vector.neighbours:

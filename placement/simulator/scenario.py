@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from placement.ants.params import IMPROVED, AntParams
 from placement.chance import Chance, ChanceFor
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
-from placement.model import Flow, RoutedNetwork
+from placement.model import Flow, Network, OverlayNetwork
+from placement.queueing import UTILISATION_CAP
 from placement.simulator.body import Body, Observer
 from placement.simulator.invariants import BrokenInvariantError, host_faults, rest_faults, system_faults
 from placement.simulator.queries import QueryParams, background_load, known, mixed_query, variant
+from placement.simulator.trace import both
+from placement.simulator.witness import Witness
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
 
 _MARKET = QueryParams()
@@ -29,6 +32,8 @@ class Scenario:
     """How many of the flows ask nearly the same as another one, so that they can tap it."""
     host_faults: int = 3
     link_faults: int = 3
+    load_changes: int = 12
+    """Jumps of cross-traffic on random hosts, never above what their promises leave."""
     withdrawals: int = 1
     user_requests: int = 1
     duration_ms: float = 60_000.0
@@ -41,10 +46,18 @@ class Scenario:
     room: bool = True
     """Whether there is room for all: then every flow must run in the end."""
     network: TransitStubParams = _SMALL
+    overlay: bool = False
+    """Every host reaches every other directly, as live; else messages are routed, as in the paper."""
 
     def __post_init__(self) -> None:
-        if min(self.flows, self.variants, self.host_faults, self.link_faults, self.withdrawals, self.user_requests) < 0:
+        faults = min(self.host_faults, self.link_faults, self.load_changes)
+        if min(faults, self.flows, self.variants, self.withdrawals, self.user_requests) < 0:
             raise ValueError(f"{self}: give counts of 0 or more")
+
+    @classmethod
+    def of(cls, seed: int) -> "Scenario":
+        """The life of a seed: every third is on an overlay."""
+        return cls(seed, overlay=seed % 3 == 0)
 
     @property
     def command(self) -> str:
@@ -75,27 +88,33 @@ def live(
 ) -> Outcome:
     """Run a scenario with the generators of its seed, checked all along. `plant` may put a bug into the body first."""
     rng = chance("life")
-    network = transit_stub(scenario.network, rng=rng)
+    routed = transit_stub(scenario.network, rng=rng)
+    network: Network = OverlayNetwork.sparse(routed.hosts, routed.delays_ms) if scenario.overlay else routed
     queries = scenario.queries
     background = [background_load(scenario.load, host.capacity, queries, rng=rng) for host in network.hosts]
-    body = Body(network, chance=chance, ants=ants, leaders=leaders, background=background, observer=observer)
+    witness = Witness()
+    observers = witness if observer is None else both(witness, observer)
+    body = witness.body = Body(
+        network, chance=chance, ants=ants, leaders=leaders, background=background, observer=observers
+    )
 
     def watch(host: str) -> None:
-        _demand(scenario, body, host_faults(body, host))
+        _demand(scenario, body, witness.faults() + host_faults(body, host))
 
     body.watchman = watch
     if plant is not None:
         plant(body)
     body.acquaint()
-    ends = stub_hosts(network)[:6] if scenario.together else stub_hosts(network)
+    ends = stub_hosts(routed)[:6] if scenario.together else stub_hosts(routed)
     flows = _flows(scenario, ends, rng)
     _schedule(scenario, body, flows, network, rng)
     steps = 20
     for _ in range(steps):
         body.run_for(scenario.duration_ms / steps)
-        _demand(scenario, body, system_faults(body))
+        _demand(scenario, body, witness.faults() + system_faults(body))
     body.run_for(scenario.rest_ms)
-    _demand(scenario, body, system_faults(body) + rest_faults(body) + (_unplaced(body) if scenario.room else []))
+    unplaced = _unplaced(body) if scenario.room else []
+    _demand(scenario, body, witness.faults() + system_faults(body) + rest_faults(body) + unplaced)
     placed = sum(leader.plan is not None for leader in body.leaders.values())
     return Outcome(
         placed,
@@ -114,7 +133,7 @@ def _flows(scenario: Scenario, ends: list[str], rng: Chance) -> list[Flow]:
     return flows + [variant(rng.choice(flows), f"f{own + k}", ends, rng=rng) for k in range(variants)]
 
 
-def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: RoutedNetwork, rng: Chance) -> None:
+def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Network, rng: Chance) -> None:
     """Draw what happens when. All that dies returns before the quiet time, and orphaned flows are submitted again."""
     start_ms, end_ms = body.kernel.now_ms, body.kernel.now_ms + scenario.duration_ms
     for flow in flows:
@@ -126,10 +145,13 @@ def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Routed
         body.kernel.at(died_ms, body.lose_host, host)
         body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), body.return_host, host)
     for _ in range(scenario.link_faults):
-        link = rng.choice(network.links)
+        a, b = _link(network, rng)
         died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
-        body.kernel.at(died_ms, body.lose_link, link.a, link.b)
-        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), body.return_link, link.a, link.b)
+        body.kernel.at(died_ms, body.lose_link, a, b)
+        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), body.return_link, a, b)
+    for _ in range(scenario.load_changes):
+        host = rng.choice(network.hosts).name
+        body.kernel.at(rng.uniform(start_ms, end_ms), _jump, body, host, rng.random())
     gone = rng.sample(flows, min(scenario.withdrawals, len(flows)))
     for flow in gone:
         body.kernel.at(rng.uniform(start_ms + scenario.duration_ms / 2, end_ms), body.withdraw, flow.name)
@@ -139,6 +161,22 @@ def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Routed
     for flow in flows:
         if flow not in gone:
             body.kernel.at(end_ms, body.resubmit, flow)
+
+
+def _link(network: Network, rng: Chance) -> tuple[str, str]:
+    """Two neighbours."""
+    place = rng.choice([place for place, near in enumerate(network.neighbours) if near])
+    return network.hosts[place].name, network.hosts[rng.choice(network.neighbours[place])].name
+
+
+def _jump(body: Body, host: str, share: float) -> None:
+    """Cross-traffic on a host jumps to a share of what its promises leave."""
+    ledger = body.cells[host].ledger
+    before = ledger.background
+    room = UTILISATION_CAP - (ledger.load().rho - before.rho)
+    if before.rho > 0 and room > 0:
+        factor = 0.99 * share * room / before.rho  # so many times the work for each message
+        body.set_background(host, before._replace(rho=factor * before.rho, square=factor**2 * before.square))
 
 
 def _unplaced(body: Body) -> list[str]:

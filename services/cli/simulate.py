@@ -24,35 +24,43 @@ def simulate() -> None:
 
 
 @app.command()
-def life(seeds: Seeds = 10, first_seed: FirstSeed = 1, trace: TraceFile = None, as_json: AsJson = False) -> None:
+def life(
+    seeds: Seeds = 10,
+    first_seed: FirstSeed = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="How many lives run at the same time.")] = 1,
+    trace: TraceFile = None,
+    as_json: AsJson = False,
+) -> None:
     """Flows come and go, hosts and links die and return; after every event the invariants are checked."""
-    from placement.simulator.invariants import BrokenInvariantError
-    from placement.simulator.scenario import Scenario, live
-    from services.lab.chance import seeded
+    from services.lab.lives import Life, lives
     from services.lab.tracing import trace_file
 
-    lives: list[dict[str, object]] = []
-    broken = 0
+    found: list[Life] = []
     with Progress(console=errors, transient=True) as progress, trace_file(trace) as observer:
-        for seed in progress.track(range(first_seed, first_seed + seeds), description="lives"):
-            try:
-                outcome = live(Scenario(seed), seeded(seed), observer=observer)
-            except BrokenInvariantError as error:
-                broken += 1
-                show_error(f"seed {seed}: {error}", "run that command with --trace FILE to see every event before it")
-                lives.append({"seed": seed, "broken": str(error)})
-                continue
-            told = {"placed": outcome.placed, "moves": outcome.moves, "lost_messages": outcome.lost_messages}
-            lives.append({"seed": seed, "broken": None, **told, "events": outcome.events})
-            if not as_json:
-                console.print(
-                    f"seed {seed}: {outcome.placed} flows placed, {outcome.moves} moves, "
-                    f"{outcome.lost_messages} messages lost, {outcome.events} events"
+        task = progress.add_task("lives", total=seeds)
+        for one in lives(range(first_seed, first_seed + seeds), jobs=jobs, observer=observer):
+            found.append(one)
+            progress.update(task, advance=1)
+            if one.outcome is None:
+                show_error(
+                    f"seed {one.seed}: {one.broken}", "run that command with --trace FILE to see every event before it"
                 )
+    broken = sum(one.outcome is None for one in found)
+    ended = [one.outcome for one in found if one.outcome is not None]
     if as_json:
-        print_json({"lives": lives, "broken": broken})
-    elif not broken:
-        console.print(f"{seeds} lives, no invariant broken")
+        told = [
+            {"seed": one.seed, "broken": one.broken or None, **(dataclasses.asdict(one.outcome) if one.outcome else {})}
+            for one in sorted(found, key=lambda one: one.seed)
+        ]
+        print_json({"lives": told, "broken": broken})
+    else:
+        sums = {
+            name: sum(getattr(one, name) for one in ended) for name in ("placed", "moves", "lost_messages", "events")
+        }
+        console.print(
+            f"{seeds} lives, {broken or 'no'} broken: {sums['placed']} flows placed, {sums['moves']} moves, "
+            f"{sums['lost_messages']} messages lost, {sums['events']} events checked"
+        )
     if broken:
         raise typer.Exit(ExitCode.FAILURE)
 

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from placement.ants.trail import Trail
 from placement.cell_ledger import Booking, Ledger, State
+from placement.leader import Leader
+from placement.leader_damping import Damping
 from placement.pheromone import PheromoneVector
 from placement.queueing import Load
 from placement.simulator.body import Body
@@ -28,6 +32,14 @@ def test_no_invariant_breaks_in_a_random_life(seed: int) -> None:
     assert outcome.placed > 0
 
 
+def _reserve_without_asking(patch: pytest.MonkeyPatch) -> None:
+    def reserve(self: Ledger, booking: Booking) -> str | None:
+        self._set(replace(booking, state=State.RESERVED))
+        return None
+
+    patch.setattr(Ledger, "reserve", reserve)
+
+
 def _ignore_reservations(patch: pytest.MonkeyPatch) -> None:
     original = Ledger._sum
 
@@ -43,6 +55,10 @@ def _ignore_reservations(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "_sum", active_only)
 
 
+def _commit_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "commit", lambda self, flow, epoch, expires_ms: True)
+
+
 def _never_expire(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "expire", lambda self, now_ms: False)
     patch.setattr(Ledger, "cancel", lambda self, flow, epoch: False)
@@ -54,12 +70,33 @@ def _never_expire(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "reserve", lasting)
 
 
+def _forget_epochs(patch: pytest.MonkeyPatch) -> None:
+    original = Leader._enforce
+
+    def same_epoch(self: Leader) -> list[Any]:
+        effects = original(self)
+        if self.epoch > 1:
+            self.epoch -= 1
+        return effects
+
+    patch.setattr(Leader, "_enforce", same_epoch)
+
+
 def _forget_release(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "release", lambda self, flow, epoch: False)
 
 
 def _lose_activation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "activate", lambda self, flow, epoch: True)
+
+
+def _keep_cycles(patch: pytest.MonkeyPatch) -> None:
+    def leave(self: Trail, next_host: str, *, wait_ms: float, link_ms: float) -> Trail:
+        elapsed_ms, distance_ms = self.elapsed_ms[-1] + wait_ms + link_ms, self.distance_ms[-1] + link_ms
+        hosts, elapsed = (*self.hosts, next_host), (*self.elapsed_ms, elapsed_ms)
+        return Trail(hosts, elapsed, (*self.distance_ms, distance_ms), self.age_ms + link_ms, self.hops + 1)
+
+    patch.setattr(Trail, "leave", leave)
 
 
 def _drift(patch: pytest.MonkeyPatch) -> None:
@@ -75,6 +112,11 @@ def _drift(patch: pytest.MonkeyPatch) -> None:
 
 def _ignore_losses(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Body, "_notice_host_loss", lambda self, host, died_ms: self._notice_links())
+
+
+def _ignore_damping(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Damping, "cooling", lambda self, now_ms: ())
+    patch.setattr(Damping, "_too_soon", lambda self, comparison, now_ms: None)
 
 
 CROWDED = Scenario(
@@ -94,13 +136,21 @@ CROWDED = Scenario(
 
 FAULTY = Scenario(0, flows=4, host_faults=6, duration_ms=30_000.0, rest_ms=20_000.0)
 
+RESTLESS = Scenario(0, flows=4, host_faults=0, link_faults=0, load_changes=600, duration_ms=60_000.0, rest_ms=0.0)
+"""Cross-traffic jumps ten times a second, so that there always is a better place somewhere."""
+
 BUGS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Scenario, str]] = {
+    "room promised without asking whether there is any": (_reserve_without_asking, CROWDED, r"is promised to"),
     "reservations that do not count": (_ignore_reservations, CROWDED, r"is promised to"),
-    "reservations that never end": (_never_expire, CROWDED, r"still holds"),
-    "a ledger that forgets to release": (_forget_release, FAULTY, r"which has ended"),
+    "a commit that commits nothing": (_commit_nothing, FAULTY, r"has not committed"),
+    "reservations that never end": (_never_expire, CROWDED, r"still holds|has ended here"),
+    "an epoch used twice": (_forget_epochs, FAULTY, r"is published after|has ended"),
+    "a ledger that forgets to release": (_forget_release, FAULTY, r"has ended"),
     "an activation that does nothing": (_lose_activation, FAULTY, r"no booking|still holds"),
+    "cycles left in trails": (_keep_cycles, FAULTY, r"has a cycle"),
     "pheromone that is not normalised": (_drift, FAULTY, r"sums to"),
     "leaders that never hear of a dead host": (_ignore_losses, FAULTY, r"does not run|no booking"),
+    "a cool-down that nobody keeps": (_ignore_damping, RESTLESS, r"is back at"),
 }
 
 

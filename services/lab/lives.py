@@ -1,0 +1,37 @@
+"""Random lives of small systems, one a seed, on several processors: what `stigmergy simulate life` runs."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from placement.simulator.body import Observer
+from placement.simulator.invariants import BrokenInvariantError
+from placement.simulator.scenario import Outcome, Scenario, live
+from services.lab.chance import seeded
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How the life of one seed went: an outcome, or what was broken."""
+
+    seed: int
+    outcome: Outcome | None
+    broken: str = ""
+
+
+def live_once(seed: int, observer: Observer | None = None) -> Life:
+    """The life of one seed, checked after every event."""
+    try:
+        return Life(seed, live(Scenario.of(seed), seeded(seed), observer=observer))
+    except BrokenInvariantError as error:
+        return Life(seed, None, str(error))
+
+
+def lives(seeds: Iterable[int], *, jobs: int = 1, observer: Observer | None = None) -> Iterator[Life]:
+    """The lives of many seeds as they end. An observer sees them one after the other, so it needs one processor."""
+    if jobs == 1 or observer is not None:
+        yield from (live_once(seed, observer) for seed in seeds)
+        return
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        for done in as_completed([pool.submit(live_once, seed) for seed in seeds]):
+            yield done.result()
