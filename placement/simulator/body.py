@@ -13,7 +13,7 @@ from placement.ants.effects import Home, Lost, Send, SetTimer
 from placement.ants.enforcement import Release
 from placement.ants.order import Offer
 from placement.ants.params import IMPROVED, AntParams
-from placement.ants.sizes import ENVELOPE_BYTES, size_bytes
+from placement.ants.sizes import ENVELOPE_BYTES
 from placement.atlas import Atlas
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
@@ -37,6 +37,7 @@ from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, Network, OverlayNetwork, Placement
 from placement.queueing import IDLE, Load
 from placement.simulator.kernel import Kernel
+from placement.simulator.message_sizes import size_bytes
 from placement.simulator.traffic import Traffic
 
 Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
@@ -247,21 +248,28 @@ class Body:
     def _dispatch(self, host: str, to: str, messages: list[Any], *, queued: bool) -> None:
         delay_ms = 0.0
         if to != host:
-            index = self.network.host_index
-            a, b = index[host], index[to]
-            delay_ms = float(self.network.delays_ms[a, b])
+            hops, delay_ms = self._way(host, to)
             if math.isinf(delay_ms):
                 self.lost_messages += len(messages)
                 return
-            link_ms = self.cells[host].links_ms.get(to)
-            hops = 1 if link_ms is not None else len(self.network.route(a, b))
-            delay_ms = link_ms if link_ms is not None else delay_ms
             for message in messages:
                 self.traffic.count(type(message).__name__, size_bytes(message), hops)
             self.traffic.count("envelope", ENVELOPE_BYTES, hops)
             if queued:
                 delay_ms += self.cells[to].queue_wait_ms()
         self.kernel.after(delay_ms, self._arrive, to, messages)
+
+    def _way(self, host: str, to: str) -> tuple[int, float]:
+        """Links and delay of a message between two hosts; infinite if nothing leads there."""
+        link_ms = self.cells[host].links_ms.get(to)
+        if link_ms is not None and self.whole:
+            return 1, link_ms
+        index = self.network.host_index
+        a, b = index[host], index[to]
+        delay_ms = float(self.network.delays_ms[a, b])
+        if math.isinf(delay_ms):
+            return 0, delay_ms
+        return (1, link_ms) if link_ms is not None else (len(self.network.route(a, b)), delay_ms)
 
     def _arrive(self, host: str, messages: list[Any]) -> None:
         if host in self._down_hosts:

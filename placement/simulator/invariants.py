@@ -29,7 +29,7 @@ def host_faults(body: Body, host: str) -> list[str]:
     found += [
         f"{host} holds epoch {booking.epoch} of {booking.flow}, which has ended here"
         for booking in cell.ledger.bookings()
-        if booking.epoch <= cell.ledger.ended(booking.flow)
+        if booking.state is not State.ACTIVE and booking.epoch <= cell.ledger.ended(booking.flow)
     ]
     for destination in cell.pheromone.destinations():
         vector = cell.pheromone.known(destination, now_ms=body.kernel.now_ms)

@@ -38,6 +38,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     """Repeat a figure or table of the papers in the simulator, our numbers beside theirs."""
     from services.lab.data import MissingDataError
     from services.lab.experiments import EXPERIMENTS, Trial
+    from services.lab.matrices import TopologyError
     from services.lab.results import results, write
     from services.lab.runner import run
     from services.lab.samples import rows
@@ -56,7 +57,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         trials = [Trial(seed, topology, traces) for seed in chosen]
         try:
             samples = run(name, trials, jobs=jobs, progress=lambda _: progress.update(task, advance=1))
-        except (SeriesError, MissingDataError) as error:
+        except (SeriesError, TopologyError, MissingDataError) as error:
             what, _, remedy = str(error).partition("; ")
             show_error(what, remedy)
             raise typer.Exit(ExitCode.USAGE) from None

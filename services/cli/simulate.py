@@ -79,6 +79,7 @@ def place(  # noqa: PLR0917 - Typer makes options of them
     as_json: AsJson = False,
 ) -> None:
     """Place one random query and show what it cost; the pheromone can be drawn as it grows."""
+    from services.lab.matrices import TopologyError
     from services.lab.placing_run import PlacingRun
     from services.lab.tracing import trace_file
 
@@ -86,7 +87,12 @@ def place(  # noqa: PLR0917 - Typer makes options of them
         show_error(f"no rules {rules!r}", "choose ants or paper")
         raise typer.Exit(ExitCode.USAGE)
     with trace_file(trace) as observer:
-        run = PlacingRun(tasks=tasks, load=load, rules=rules, seed=first_seed, topology=topology, observer=observer)
+        try:
+            run = PlacingRun(tasks=tasks, load=load, rules=rules, seed=first_seed, topology=topology, observer=observer)
+        except TopologyError as error:
+            what, _, remedy = str(error).partition("; ")
+            show_error(what, remedy)
+            raise typer.Exit(ExitCode.USAGE) from None
         told = run.go(moments=4 if plot else 0)
     if as_json:
         print_json(dataclasses.asdict(told))

@@ -1,20 +1,21 @@
 """Networks in GML, as the Internet Topology Zoo has them.
 
 A link's delay is its `delay` attribute in milliseconds if it has one; else it follows from the positions of its
-ends, at 200 km a millisecond; else it is 5 ms. Hosts that are not connected to the largest part of the network are
-left out.
+ends, at 200 km a millisecond; else it is 5 ms. Of two links between the same hosts the shorter counts. Hosts that are
+not connected to the largest part of the network are left out.
 """
 
 import math
 import re
 from dataclasses import dataclass
 
-from services.lab.matrices import TopologyError
+from services.lab.matrices import LONGEST_MS, TopologyError
 
 _TOKEN = re.compile(r'"[^"]*"|\[|\]|[^\s\[\]]+')
 _KM_PER_MS = 200.0
 _UNKNOWN_MS = 5.0
 _LEAST_MS = 0.05
+_MOST_DEPTH = 20
 
 
 @dataclass(frozen=True)
@@ -29,23 +30,27 @@ def parse_gml(text: str, *, name: str) -> GmlNetwork:
     """Read a GML graph."""
     stripped = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     tokens = _TOKEN.findall(stripped)
-    tree, _ = _block(tokens, 0, name)
+    tree, at = _block(tokens, 0, name, depth=0)
+    if at <= len(tokens):
+        raise TopologyError(f"{name}: there is a ']' too many; each closes one '['")
     graphs = [value for key, value in tree if key == "graph" and isinstance(value, list)]
     if not graphs:
         raise TopologyError(f"{name}: no graph [...] in it; is it GML?")
     hosts = {_one(entry, "id", name): entry for key, entry in graphs[0] if key == "node" and isinstance(entry, list)}
     edges = [entry for key, entry in graphs[0] if key == "edge" and isinstance(entry, list)]
     if not hosts or not edges:
-        raise TopologyError(f"{name}: it has {len(hosts)} hosts and {len(edges)} links; both are needed")
+        raise TopologyError(f"{name}: it has {len(hosts)} hosts and {len(edges)} links; give at least some of both")
     label = {key: f"h{key}" for key in hosts}
     links: dict[tuple[str, str], float] = {}
     for edge in edges:
         a, b = _one(edge, "source", name), _one(edge, "target", name)
         if a not in hosts or b not in hosts:
-            raise TopologyError(f"{name}: a link joins {a} and {b}, but only known hosts can be joined")
+            raise TopologyError(
+                f"{name}: a link joins {a} and {b}, not both of them hosts; add the host or drop the link"
+            )
         if a != b:
             pair = (min(label[a], label[b]), max(label[a], label[b]))
-            delay_ms = _delay_ms(edge, hosts[a], hosts[b])
+            delay_ms = _delay_ms(edge, hosts[a], hosts[b], name)
             links[pair] = min(delay_ms, links.get(pair, math.inf))
     kept = _largest_part(set(label.values()), links)
     return GmlNetwork(tuple(sorted(kept)), tuple((a, b, delay) for (a, b), delay in sorted(links.items()) if a in kept))
@@ -54,25 +59,32 @@ def parse_gml(text: str, *, name: str) -> GmlNetwork:
 _Block = list[tuple[str, "str | _Block"]]
 
 
-def _block(tokens: list[str], at: int, name: str) -> tuple[_Block, int]:
+def _block(tokens: list[str], at: int, name: str, *, depth: int) -> tuple[_Block, int]:
+    """What stands up to the next closing bracket, and where to go on after it."""
+    if depth > _MOST_DEPTH:
+        raise TopologyError(f"{name}: brackets in brackets, {depth} deep; a graph of hosts and links needs three")
     found: _Block = []
     while at < len(tokens) and tokens[at] != "]":
         key = tokens[at]
         if at + 1 >= len(tokens):
-            raise TopologyError(f"{name}: it ends after {key!r}; a value was expected")
+            raise TopologyError(f"{name}: it ends after {key!r}; give a value after each key (is it GML?)")
         if tokens[at + 1] == "[":
-            inner, at = _block(tokens, at + 2, name)
+            inner, at = _block(tokens, at + 2, name, depth=depth + 1)
             found.append((key, inner))
         else:
             found.append((key, tokens[at + 1].strip('"')))
             at += 2
+    if depth and at >= len(tokens):
+        raise TopologyError(f"{name}: a '[' is never closed; is the file cut off?")
     return found, at + 1
 
 
 def _one(entry: _Block, wanted: str, name: str) -> str:
     value = next((value for key, value in entry if key == wanted and isinstance(value, str)), None)
     if value is None:
-        raise TopologyError(f"{name}: a part of the graph has no {wanted!r}")
+        raise TopologyError(
+            f"{name}: a part of the graph has no {wanted!r}; give hosts an id, links a source and a target"
+        )
     return value
 
 
@@ -84,9 +96,14 @@ def _number(entry: _Block, wanted: str) -> float | None:
         return None
 
 
-def _delay_ms(edge: _Block, a: _Block, b: _Block) -> float:
-    given = _number(edge, "delay")
-    if given is not None and given > 0:
+def _delay_ms(edge: _Block, a: _Block, b: _Block, name: str) -> float:
+    told = next((value for key, value in edge if key == "delay"), None)
+    if told is not None:
+        given = _number(edge, "delay")
+        if given is None or not 0 < given <= LONGEST_MS:
+            raise TopologyError(
+                f"{name}: a link has the delay {told!r}; give milliseconds above 0, up to {LONGEST_MS:g}"
+            )
         return given
     places = [_number(end, key) for end in (a, b) for key in ("Latitude", "Longitude")]
     if any(place is None for place in places):

@@ -1,9 +1,9 @@
 """Square matrices of round trips, from files of several kinds, checked.
 
 The format of a topology file: comma (or tab) separated numbers, row = from, column = to, round trips in
-milliseconds. A first row and a first column of names are optional. The diagonal is ignored. An empty cell is an
-unknown round trip: the way back stands in for it, or else the shortest way over other hosts. Anything else is
-refused with the line and what to do.
+milliseconds. A first row and a first column of names are optional. The diagonal is ignored. An empty cell, a dash, nan
+or 0 is an unknown round trip: the way back stands in for it, or else the shortest way over other hosts. Anything else
+is refused with the line and what to do.
 """
 
 import csv
@@ -14,6 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import floyd_warshall
+
+LONGEST_MS = 1e6
+"""A quarter of an hour: a longer round trip is a mistake of unit."""
 
 
 class TopologyError(ValueError):
@@ -35,7 +38,10 @@ class RoundTrips:
 
 def parse_matrix(text: str, *, name: str, scale: float = 1.0, skip_columns: int = 0) -> RoundTrips:
     """Read a matrix; `scale` turns its unit into milliseconds, `skip_columns` drops columns after the names."""
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    first_line = text.partition("\n")[0]
+    delimiter = "\t" if "\t" in first_line else ","
+    if delimiter not in first_line and any(other in first_line.strip() for other in "; "):
+        raise TopologyError(f"{name}, line 1: no comma and no tab in it; separate the numbers by commas or tabs")
     lines = [row for row in csv.reader(text.splitlines(), delimiter=delimiter) if any(cell.strip() for cell in row)]
     if not lines:
         raise TopologyError(f"{name} is empty; give a square matrix of round trips in ms")
@@ -43,6 +49,11 @@ def parse_matrix(text: str, *, name: str, scale: float = 1.0, skip_columns: int 
     names = [cell.strip() for cell in lines[0][1 + skip_columns :]] if named else []
     body = lines[1:] if named else lines
     first = 1 + skip_columns if named else 0
+    if named and len(names) != len(body):
+        raise TopologyError(f"{name}: line 1 names {len(names)} hosts, {len(body)} rows follow; give one row a host")
+    if len(set(names)) < len(names):
+        twice = next(host for host in names if names.count(host) > 1)
+        raise TopologyError(f"{name}: {twice!r} is named twice; give each host a name of its own")
     values = np.full((len(body), len(body)), math.nan)
     for at, row in enumerate(body):
         cells = row[first:]
@@ -66,7 +77,10 @@ def complete(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         shortest = floyd_warshall(np.where(np.isnan(filled), np.inf, filled))
         filled = np.where(np.isnan(filled), shortest, filled)
     if np.isinf(filled).any():
-        raise TopologyError(f"{name}: some hosts have no known way to others; remove them or add their round trips")
+        raise TopologyError(
+            f"{name}: some hosts have no known way to others (empty cells and 0 are unknown); "
+            "remove them or add their round trips"
+        )
     return np.maximum(filled, 0.01) * (1 - np.eye(len(filled)))
 
 
@@ -75,10 +89,14 @@ def _cell(cell: str, name: str, line: int, column: int) -> float:
     if not text or text in ("-", "nan", "NaN"):
         return math.nan
     if not _is_number(text):
-        raise TopologyError(f"{name}, line {line}, column {column}: {text!r} is no number of milliseconds")
+        raise TopologyError(f"{name}, line {line}, column {column}: {text!r} is no number; give milliseconds")
     value = float(text)
     if value < 0:
         raise TopologyError(f"{name}, line {line}, column {column}: {value} ms; a round trip can't be negative")
+    if value > LONGEST_MS:
+        raise TopologyError(
+            f"{name}, line {line}, column {column}: {value} ms; give milliseconds, up to {LONGEST_MS:g}"
+        )
     return value if value > 0 else math.nan
 
 

@@ -11,6 +11,8 @@ from services.lab.gml import GmlNetwork, parse_gml
 from services.lab.matrices import RoundTrips, TopologyError, parse_matrix
 
 CAPACITIES = (1.0, 2.0, 4.0)
+FEWEST_HOSTS, MOST_HOSTS = 3, 2_000
+"""Of a user's own topology: queries have up to three different ends."""
 _MOST_HOSTS = 160
 """Larger matrices are sampled down to this, a different sample for every seed."""
 
@@ -34,12 +36,21 @@ def routed(graph: GmlNetwork, *, rng: Random) -> RoutedNetwork:
 def read_topology(path: Path, *, rng: Random) -> Network:
     """A user's own topology: a CSV matrix of round trips in ms, or GML."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TopologyError(f"{path} can't be read ({error}); give a CSV matrix of round trips, or GML") from error
     if path.suffix.lower() == ".gml":
-        return routed(parse_gml(text, name=path.name), rng=rng)
-    return overlay(parse_matrix(text, name=path.name), rng=rng)
+        graph = parse_gml(text, name=path.name)
+        _check_size(path.name, len(graph.names))
+        return routed(graph, rng=rng)
+    trips = parse_matrix(text, name=path.name)
+    _check_size(path.name, len(trips.names))
+    return overlay(trips, rng=rng)
+
+
+def _check_size(name: str, hosts: int) -> None:
+    if not FEWEST_HOSTS <= hosts <= MOST_HOSTS:
+        raise TopologyError(f"{name}: {hosts} hosts; give {FEWEST_HOSTS} to {MOST_HOSTS} that are connected")
 
 
 def real_topology(name: str, *, rng: Random) -> Network:

@@ -11,7 +11,7 @@ from placement.topology.transit_stub import TransitStubParams
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES, place_alone
 from services.lab.samples import Sample, Statistic, ratio_samples
-from services.lab.topologies import REAL, real_topology
+from services.lab.topologies import REAL, read_topology, real_topology
 
 LOADS = {"empty": 0.0, "half-loaded": 0.5}
 TASKS = range(2, 9)
@@ -72,10 +72,11 @@ def _fig_2a(trial: Trial) -> list[Sample]:
 
 
 def _real(trial: Trial) -> list[Sample]:
+    """Every real network, or the user's own."""
     samples: list[Sample] = []
-    for place, name in enumerate(REAL):
+    for place, name in enumerate(REAL if trial.topology is None else (trial.topology.name,)):
         rng = Random(f"{trial.seed}/{name}")
-        network = real_topology(name, rng=rng)
+        network = real_topology(name, rng=rng) if trial.topology is None else read_topology(trial.topology, rng=rng)
         ends = [host.name for host in network.hosts]
         for label, load in LOADS.items():
             for tasks in (3, 5, 8):

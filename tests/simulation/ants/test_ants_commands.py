@@ -24,6 +24,16 @@ def test_an_unknown_experiment_is_answered_with_the_known_ones() -> None:
     assert result.exit_code == 2
 
 
+def test_a_bad_topology_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """Exit code 2 and no traceback, whichever command reads it."""
+    bad = tmp_path / "net.csv"
+    bad.write_text("0,ten\n10,0\n")
+    for app, words in ((evaluate.app, ["ants/real"]), (simulate.app, ["place"])):
+        result = RUNNER.invoke(app, [*words, "--topology", str(bad)])
+        assert result.exit_code == 2, result.output
+        assert not isinstance(result.exception, ValueError)
+
+
 def test_results_and_plot_are_written(tmp_path: Path, monkeypatch) -> None:
     """The file has the shape of DESIGN section 11: command, version, machine, seeds, rows."""
     quick = Experiment(

@@ -41,6 +41,10 @@ def test_an_unknown_round_trip_is_taken_from_the_way_back_or_over_others() -> No
         ("0,1\n-1,0\n", "line 2, column 1"),
         ("0,1\nx,0\n", "no number"),
         ("0,,\n,0,\n,,0\n", "no known way"),
+        ("0;1\n1;0\n", "commas or tabs"),
+        ("0,inf\n1,0\n", "line 1, column 2"),
+        ("x,a,a\na,0,1\na,1,0\n", "'a' is named twice"),
+        ("x,a\na,0,1\nb,1,0\n", "names 1 hosts, 2 rows"),
     ],
 )
 def test_a_wrong_matrix_is_refused_with_the_place_and_the_reason(text: str, complaint: str) -> None:
@@ -73,7 +77,17 @@ def test_hosts_without_a_way_to_the_rest_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"), [("node [ id 0 ]", "is it GML"), ("graph [ node [ id 0 ] ]", "0 links")]
+    ("text", "complaint"),
+    [
+        ("node [ id 0 ]", "is it GML"),
+        ("graph [ node [ id 0 ] ]", "0 links"),
+        (GML[:-1], "never closed"),
+        (GML + "]", "too many"),
+        ("a [ " * 5_000, "brackets in brackets"),
+        (GML.replace("7.5", "-1"), "delay '-1'"),
+        (GML.replace("7.5", "soon"), "delay 'soon'"),
+        (GML.replace("target 2", "target 9"), "not both of them hosts"),
+    ],
 )
 def test_a_wrong_gml_is_refused(text: str, complaint: str) -> None:
     """With what is missing."""
@@ -90,6 +104,21 @@ def test_a_csv_becomes_an_overlay_and_a_gml_a_routed_network(tmp_path: Path) -> 
     assert isinstance(overlay, OverlayNetwork)
     assert np.allclose(5.0, overlay.delays_ms[0, 1])
     assert isinstance(read_topology(gml, rng=Random(1)), RoutedNetwork)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    """Spreadsheets write one."""
+    csv = tmp_path / "net.csv"
+    csv.write_text("0,10,20\n10,0,12\n20,12,0\n", encoding="utf-8-sig")
+    assert len(read_topology(csv, rng=Random(1)).hosts) == 3
+
+
+def test_too_few_hosts_for_a_query_are_told(tmp_path: Path) -> None:
+    """A join has three different ends."""
+    csv = tmp_path / "net.csv"
+    csv.write_text("0,10\n10,0\n")
+    with pytest.raises(TopologyError, match="2 hosts; give 3"):
+        read_topology(csv, rng=Random(1))
 
 
 def test_a_binary_file_is_no_topology(tmp_path: Path) -> None:
