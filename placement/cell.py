@@ -244,7 +244,7 @@ class Cell:
         return [
             Send(booking.home, Letter(booking.flow, Crowded(self.host)))
             for booking in self.ledger.bookings()
-            if booking.state is State.ACTIVE and booking.home
+            if booking.state is not State.RESERVED and booking.home
         ]
 
     def _links_are(self, links_ms: Mapping[str, float]) -> None:

@@ -99,6 +99,8 @@ class Leader:
         """Task -> what the running plan taps for it."""
         self._avoided: set[str] = set()
         """Flows that would not serve, or have said that they will not for long."""
+        self._alarmed = False
+        """A host of the flow became crowded during the present search."""
         self._corrections: dict[str, HostView] = {}
         """Hosts that turned an enforcement ant of this search back, as it saw them."""
         self.grants = Grants()
@@ -217,9 +219,16 @@ class Leader:
         return self._begin(self._why_look(), rng)
 
     def _on_crowded(self, event: Crowded, rng: Chance) -> list[LeaderEffect]:
-        """A host of the flow got a longer queue: look for a better place now, if the budget allows."""
-        watching = self.params.watch and event.host in self.running.values()
-        if not watching or self._round_free_at_ms() > self._now_ms:
+        """A host of the flow got a longer queue: look for a better place now, if the budget allows.
+
+        A search that is under way may have measured and priced before that: then look again right after it.
+        """
+        if not self.params.watch or event.host not in self.running.values():
+            return []
+        if self.phase is not Phase.RESTING:
+            self._alarmed = True
+            return []
+        if self._round_free_at_ms() > self._now_ms:
             return []
         self._failures = 0
         return self._begin(self._why_look(), rng)
@@ -353,10 +362,13 @@ class Leader:
         attempt = self._attempt
         assert attempt is not None
         self._failures += 1
-        if attempt.reason is Reason.WATCH:
-            return self._rest([Stayed(self.flow.name, math.nan, attempt.cost_ms, why)])
-        if self._failures < self.params.max_attempts:
+        watching = attempt.reason is Reason.WATCH
+        # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
+        affordable = not watching or (bool(self._corrections) and self._round_free_at_ms() <= self._now_ms)
+        if affordable and self._failures < self.params.max_attempts:
             return self._begin(attempt.reason, rng)
+        if watching:
+            return self._rest([Stayed(self.flow.name, math.nan, attempt.cost_ms, why)])
         pause_ms = min(self.params.retry_after_ms * 2**self._gave_up, self.params.retry_at_most_ms)
         self._gave_up += 1
         # What can't be placed can't serve either.
@@ -445,7 +457,8 @@ class Leader:
             return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
         if self.plan is None or not self.params.watch:
             return effects
-        at_ms = max(self._now_ms + self.params.watch_every_ms, self._round_free_at_ms())
+        pause_ms, self._alarmed = 0.0 if self._alarmed else self.params.watch_every_ms, False
+        at_ms = max(self._now_ms + pause_ms, self._round_free_at_ms())
         return effects if math.isinf(at_ms) else [*effects, SetTimer(self.flow.name, "rest", at_ms)]
 
     def _round_free_at_ms(self) -> float:

@@ -46,7 +46,7 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
     Place: _ALWAYS,
     Withdraw: _WANTED,
     HostLost: _ALWAYS,
-    Crowded: frozenset({Phase.RESTING}),
+    Crowded: frozenset({Phase.RESTING, Phase.SEARCHING, Phase.ENFORCING}),
     Healed: frozenset({Phase.RESTING, Phase.SEARCHING}),
     FlowChanged: _ALWAYS,
     ServingEnds: _WANTED,

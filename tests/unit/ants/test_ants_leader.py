@@ -16,7 +16,18 @@ from placement.ants.params import IMPROVED
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt
 from placement.leader import Leader
-from placement.leader_events import GaveUp, Healed, HostLost, Place, Published, Stayed, TimerFired, Withdraw, Withdrawn
+from placement.leader_events import (
+    Crowded,
+    GaveUp,
+    Healed,
+    HostLost,
+    Place,
+    Published,
+    Stayed,
+    TimerFired,
+    Withdraw,
+    Withdrawn,
+)
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.leader_params import Release as AntRelease
 from placement.leader_phases import Phase
@@ -441,3 +452,27 @@ def test_a_flow_that_is_cut_off_may_return_at_once() -> None:
         stage.report("x", "x", cost_ms=50.0)
     assert {()} == barred
     assert stage.sent(EnforcementAnt)
+
+
+def test_an_alarm_during_a_search_is_answered_right_after_it() -> None:
+    """The search may have measured before the queue grew; waiting for the next round would cost seconds."""
+    stage = Stage(params=replace(PARAMS, budget_share=None)).placed("x", "x")
+    stage.look_again(now_cost_ms=50.0)
+    stage.tell(Crowded("x"))
+    stage.report("x", "x", cost_ms=50.0)
+    (rest,) = stage.found(SetTimer)
+    assert (rest.name, rest.at_ms) == ("rest", stage.now_ms)
+    stage.look_again(now_cost_ms=50.0)
+    stage.report("x", "x", cost_ms=50.0)
+    (rest,) = stage.found(SetTimer)
+    assert rest.at_ms == stage.now_ms + PARAMS.watch_every_ms
+
+
+def test_a_refused_move_is_tried_again_at_once_with_what_the_refusal_taught() -> None:
+    """The flow is no better off than before; scouts that know the host's load find another one."""
+    stage = Stage(params=replace(PARAMS, budget_share=None)).placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    stage.tell(Enforced(2, committed=False, why="dear", seen=HostView("y", 1.0, Load())))
+    assert stage.sent(RoutingAnt)
+    assert stage.sent(MeasuringAnt)
