@@ -56,6 +56,7 @@ def dataplane(
     repetitions: Annotated[int, typer.Option(min=1, help="How often each side runs.")] = 3,
     seed: Annotated[int, typer.Option(help="Of the records.")] = 1,
     sides: Annotated[str | None, typer.Option(help="Throughput against these alone, as a,b. [default: all]")] = None,
+    backlog_gb: Annotated[float, typer.Option(min=0.01, help="How much waits for the host of limited memory.")] = 1.0,
     jvm: Annotated[bool, typer.Option("--jvm", help="Also against Kafka Streams and Flink; needs a JDK.")] = False,
     json_file: JsonOption = None,
 ) -> None:
@@ -65,12 +66,21 @@ def dataplane(
     chosen, others = _chosen(only, "measure", MEASURES), _chosen(sides, "side", SIDES)
     with errors.status("starting a broker") as status:
         rows = measure(
-            Params(records=records, repetitions=repetitions, seed=seed, only=chosen, has_jvm=jvm, sides=others),
+            Params(
+                records=records,
+                repetitions=repetitions,
+                seed=seed,
+                only=chosen,
+                has_jvm=jvm,
+                sides=others,
+                backlog_gb=backlog_gb,
+            ),
             load_settings().settings,
             say=status.update,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     options = f" --only {','.join(chosen)}" if chosen else ""
+    options += f" --backlog-gb {backlog_gb:g}" if "backlog" in chosen else ""
     options += f" --sides '{','.join(others)}'" if others else ""
     command = f"stigmergy bench dataplane{options} --records {records} --repetitions {repetitions} --seed {seed}"
     found = results(command + (" --jvm" if jvm else ""), rows, seeds=[seed])

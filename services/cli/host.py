@@ -26,6 +26,8 @@ def host(
     key_file: Annotated[Path | None, typer.Option(help="File with the cluster's key. [default: the stack's]")] = None,
     silent: Annotated[float, typer.Option(min=2.0, help="Seconds without a report after which a host is dead.")] = 5.0,
     port: Annotated[int | None, typer.Option(help="Loopback port of /health and /metrics.")] = None,
+    state_folder: Annotated[Path | None, typer.Option(help="For flows with state: disk. [default: temporary]")] = None,
+    memory_limit: Annotated[int | None, typer.Option(min=64, help="MB; above it the largest state is parked.")] = None,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
 ) -> None:
@@ -37,6 +39,7 @@ def host(
     from services.host.cell.service import CellParams
     from services.host.host import HostParams
     from services.host.main import configure_host_logs, run_host, software
+    from services.host.memory import TEMPORARY
 
     configure_host_logs(settings.log_level, settings.log_format)
     params = HostParams(
@@ -49,5 +52,7 @@ def host(
         port=port,
         software=software(),
         cell=CellParams(silent_ms=silent * 1e3),
+        memory_limit_bytes=memory_limit << 20 if memory_limit is not None else None,
+        state_folder=state_folder or TEMPORARY,
     )
     raise typer.Exit(run_host(params))

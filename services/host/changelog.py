@@ -7,6 +7,7 @@ the input offsets, so what a reader of committed records finds is exactly the st
 
 from collections.abc import Iterable, Iterator
 
+from services.host.disk import DiskDict
 from services.host.fetch import Record
 from services.operators.program import Program
 from services.operators.table import Table
@@ -36,7 +37,10 @@ def drained(program: Program) -> Iterator[tuple[str, list[bytes], list[bytes | N
             operator, _, table_name = name.partition("/")
             keys, values = by_operator.setdefault(operator, ([], []))
             prefix = table_name.encode() + _SEPARATOR
-            for key, value in table.drain():
+            records = table.drain()
+            if isinstance(table.data, DiskDict):
+                table.data.settle(records)
+            for key, value in records:
                 keys.append(prefix + key)
                 values.append(value)
     for operator, (keys, values) in by_operator.items():
@@ -55,4 +59,7 @@ def apply(program: Program, operator: str, records: Iterable[Record]) -> None:
         table_name, _, key = record.key.partition(_SEPARATOR)
         by_table.setdefault(table_name, []).append((key, record.value))
     for table_name, changes in by_table.items():
-        tables[table_name].restore(changes)
+        table = tables[table_name]
+        table.restore(changes)
+        if isinstance(table.data, DiskDict):
+            table.data.settle()

@@ -6,10 +6,9 @@ Nothing here is kept on disk: a host that starts again reads the same registry a
 import asyncio
 import contextlib
 import socket
-import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
@@ -20,7 +19,10 @@ from services.host.cell.exposition import cell_exposition
 from services.host.cell.service import CellParams, CellService
 from services.host.clock import BrokerClock
 from services.host.exposition import exposition
+from services.host.folder import own_folder
 from services.host.health import METRICS_TYPE, HealthServer, Page, plain
+from services.host.memory import TEMPORARY
+from services.host.memory_watch import MemoryWatch
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
 from services.host.task import TaskContext, wall_clock_ms
@@ -46,7 +48,7 @@ class ReplacedError(Exception):
 class HostParams:
     """Who the host is. `port`: of health and metrics on the loopback interface, None for neither.
 
-    `key` is the cluster's, by which ants are known.
+    `key` is the cluster's, by which ants are known. `state_folder` is for flows that keep their state on disk.
     """
 
     name: str
@@ -57,6 +59,8 @@ class HostParams:
     allow: tuple[str, ...] = ()
     port: int | None = None
     software: str | None = None
+    state_folder: Path = TEMPORARY
+    memory_limit_bytes: int | None = None
     stop_timeout_s: float = STOP_TIMEOUT_S
     cell: CellParams = field(default_factory=CellParams)
 
@@ -109,16 +113,16 @@ class Host:
 
     async def run(self) -> None:
         """From the first connection to the last commit. Raises ReplacedError."""
-        with tempfile.TemporaryDirectory(prefix="stig-host-", ignore_cleanup_errors=True) as folder:
+        with own_folder(self.params.state_folder) as folder:
             house = House(
-                context=self._context,
+                context=replace(self._context, state_folder=folder),
                 broker=self._broker,
                 reports=self.reports,
                 still_ours=self._still_ours,
                 is_elsewhere=self._is_elsewhere,
                 drained=self._drained,
                 let_go=self._hand_over,
-                data_folder=Path(folder),
+                data_folder=folder,
             )
             async with contextlib.AsyncExitStack() as stack:
                 if not await self._connect(stack):
@@ -127,6 +131,7 @@ class Host:
                     asyncio.create_task(self._follower.run(lambda: self._arrange(house))),
                     asyncio.create_task(self.reports.run()),
                     asyncio.create_task(self.cell.run()),
+                    *self._memory_watch(),
                 ]
                 stack.push_async_callback(_cancelled, background)
                 await self._register()
@@ -142,6 +147,11 @@ class Host:
             raise ReplacedError(
                 f"another process is now host {self.params.name} (boot {self._replaced_by}); this one has stopped"
             )
+
+    def _memory_watch(self) -> list[asyncio.Task[None]]:
+        if self.params.memory_limit_bytes is None:
+            return []
+        return [asyncio.create_task(MemoryWatch(self.params.memory_limit_bytes, self.reports.segments).run())]
 
     async def _connect(self, stack: contextlib.AsyncExitStack) -> bool:
         """Wait for the cluster, make the shared topics, read the registry; False if asked to stop meanwhile."""

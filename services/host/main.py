@@ -20,6 +20,7 @@ from services.host.calibration import calibrate
 from services.host.cell.roster import SILENT_MS
 from services.host.cell.service import CellParams
 from services.host.host import STOP_TIMEOUT_S, Host, HostParams, ReplacedError
+from services.host.memory import TEMPORARY
 from services.logs import configure_logs
 from services.operators.collector import collect_rarely
 from services.settings import LOG_FORMATS, LOG_LEVELS, SettingsError
@@ -75,6 +76,8 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
     parser.add_argument("--key-file", type=Path, help=f"file with the cluster's key; {KEY_VARIABLE} comes first")
     parser.add_argument("--silent", type=float, default=SILENT_MS / 1e3, help="seconds after which a host is dead")
+    parser.add_argument("--state-folder", type=Path, default=TEMPORARY, help="for flows with state: disk")
+    parser.add_argument("--memory-limit", type=int, metavar="MB", help="park the largest state above so much memory")
     parser.add_argument("--stop-timeout", type=float, default=STOP_TIMEOUT_S, help="seconds that segments may drain")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
@@ -87,6 +90,8 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
         key=read_key(given.key_file),
         allow=tuple(given.allow),
         port=given.port,
+        state_folder=given.state_folder,
+        memory_limit_bytes=given.memory_limit << 20 if given.memory_limit is not None else None,
         stop_timeout_s=given.stop_timeout,
         software=software(),
         cell=CellParams(silent_ms=given.silent * 1e3),

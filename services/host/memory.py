@@ -5,9 +5,13 @@ another host owns the partition; when it takes over, only the last few changes a
 """
 
 import asyncio
+import tempfile
+import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 from services.host.changelog import changelog_topics
+from services.host.disk import DiskState
 from services.host.meter import Meter
 from services.host.replica import Replica
 from services.host.segment_plan import SegmentPlan
@@ -16,6 +20,7 @@ from services.operators.calls import Caller
 from services.operators.wiring import segment_program
 from topics.flow import specs
 
+TEMPORARY = Path(tempfile.gettempdir())
 FOLLOW_PAUSE_S = 0.1
 """How long a standby rests after it has read: it is behind by little more than this."""
 FOLLOW_POLL_S = 0.5
@@ -27,9 +32,14 @@ MakeCaller = Callable[[specs.Python], Caller]
 class Memory:
     """`rebuild` once to own it; or `follow` for a while first, then `rebuild`, which is quick."""
 
-    def __init__(self, plan: SegmentPlan, partition: int, *, bootstrap: str, caller: MakeCaller) -> None:
+    def __init__(
+        self, plan: SegmentPlan, partition: int, *, bootstrap: str, caller: MakeCaller, folder: Path = TEMPORARY
+    ) -> None:
+        """`folder`: where state goes that does not stay in memory."""
         self.meter = Meter(plan.flow, plan.segment.id, partition)
         self.program = segment_program(plan.graph, plan.segment, caller=caller, probe=self.meter.probe)
+        on_disk = plan.graph.spec.state == "disk" and self.program.disk_tables
+        self._disk = DiskState(self.program, folder / uuid.uuid4().hex) if on_disk else None
         self.changelogs = changelog_topics(plan.graph, self.program)
         self.positions = dict.fromkeys(self.changelogs, 0)
         """The next changelog offset for each operator with state."""
@@ -84,6 +94,12 @@ class Memory:
         if self._replica is not None:
             replica, self._replica = self._replica, None
             await replica.close()
+
+    def discard(self) -> None:
+        """Nobody needs what was read any more."""
+        self.program.close()
+        if self._disk is not None:
+            self._disk.close()
 
     async def _opened(self, place: SnapshotPlace | None) -> Replica:
         """The replica that goes on where it was, or a new one, which starts from nothing."""

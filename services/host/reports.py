@@ -89,6 +89,10 @@ class Reports:
         """It has ended."""
         self._segments.pop(segment.plan.segment.id, None)
 
+    def segments(self) -> list[Segment]:
+        """Those that are reported on."""
+        return [*self._segments.values()]
+
     def state(self, slot: Slot, epoch: int, state: SegmentState, reason: str | None, *, step: Step = None) -> None:
         """A partition changed its state; it is told at once."""
         standing = Standing(epoch, state, self._now_ms(), reason, step)

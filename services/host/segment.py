@@ -17,6 +17,7 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError
 
+from services.host.disk import StateFullError
 from services.host.ending import end
 from services.host.fetch import BlockConsumer
 from services.host.memory import Memory
@@ -36,18 +37,24 @@ OUTAGE_PAUSE_S_MAX = 1.0
 FAILURES_MAX = 8
 """So many failures in a row, without a commit between them, park a task."""
 BROKEN_MAX = 3
-"""The same for an operator that fails on everything: each of these failures is already one of many records."""
+"""The same for what is known not to pass by itself, such as an operator that has failed on many records."""
 PARKED_PAUSE_S_MIN, PARKED_PAUSE_S_MAX = 30.0, 600.0
 """What is parked is tried again: what an operator needs may come back without anybody touching the flow."""
 OUTAGES_COUNTED_MAX = 10
 PARKED_COUNTED_MAX = 10
-BROKEN = (BrokenFunctionError, FailsOnEverythingError)
 TICK_S = 1.0
 FETCH_WAIT_MS = 500
 LISTENING_MS = 4 * FETCH_WAIT_MS
 STOP_TIMEOUT_S = 20.0
 HANDOVER_PATIENCE_S = 10.0
 """How long a new owner waits for the former one's word. A former owner that is gone is told to nobody but us."""
+
+
+class OverMemoryError(Exception):
+    """The host takes too much memory, and this partition has the most state: it is parked at once."""
+
+
+BROKEN = (BrokenFunctionError, FailsOnEverythingError, StateFullError, OverMemoryError)
 
 
 @dataclass(slots=True)
@@ -186,6 +193,7 @@ class Segment:
         if seat.memory is not None and seat.writer is not None:  # it never came to making a task of them
             await seat.memory.close()
             await seat.writer.stop()
+            seat.memory.discard()
         self.seats.pop(partition, None)
         self._assign()
         if seat.state != "stopped":
@@ -203,19 +211,9 @@ class Segment:
         """Make the task and run it, again and again while it fails, until it is stopped or parked."""
         while True:
             self._set(seat, "recovering", "waiting")
-            memory, writer = seat.memory, seat.writer
-            seat.memory = seat.writer = None
-            task = Task(
-                self.plan,
-                seat.partition,
-                seat.epoch,
-                self._context,
-                on_room=self._room.set,
-                memory=memory,
-                writer=writer,
-                streaks=seat.streaks,
-            )
+            task: Task | None = None
             try:
+                task = self._new_task(seat)
                 if not await self._may_fence(seat, task):
                     return  # fencing would disturb the new owner; the registry's change is on its way to us
                 self._set(seat, "recovering", "fencing")
@@ -232,16 +230,31 @@ class Segment:
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is: nothing is skipped, it is done again or parked
-                self._count(seat, error, has_committed=task.commits > 0)
+                self._count(seat, error, has_committed=task is not None and task.commits > 0)
                 seat.reason = str(error) if isinstance(error, BROKEN) else f"{type(error).__name__}: {error}"
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
                 seat.task = None
                 self._assign()
-                await task.close()
+                if task is not None:
+                    await task.close()
             if seat.state == "draining":
                 return
             await asyncio.sleep(self._pause_s(seat))
+
+    def _new_task(self, seat: Seat) -> Task:
+        memory, writer = seat.memory, seat.writer
+        seat.memory = seat.writer = None
+        return Task(
+            self.plan,
+            seat.partition,
+            seat.epoch,
+            self._context,
+            on_room=self._room.set,
+            memory=memory,
+            writer=writer,
+            streaks=seat.streaks,
+        )
 
     def _pause_s(self, seat: Seat) -> float:
         """How long to wait before the next try. A seat that has used up its tries is parked, and waits longer."""
@@ -259,6 +272,8 @@ class Segment:
         """An outage of the cluster passes by itself, so it never parks a task; what the task can't do does."""
         if has_committed:
             seat.failures = seat.outages = seat.parked = 0
+        if isinstance(error, OverMemoryError):
+            seat.failures = BROKEN_MAX - 1
         seat.failures_max = BROKEN_MAX if isinstance(error, BROKEN) else FAILURES_MAX
         if is_passing(error):
             seat.outages = min(OUTAGES_COUNTED_MAX, seat.outages + 1)

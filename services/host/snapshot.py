@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from services.host.disk import DiskDict
 from services.operators.program import Program
 from services.operators.table import Table, columns_of, decode_value, encode_value, keys_of
 from topics.topic import Compacted
@@ -90,7 +91,11 @@ class Snapshots:
         return [(_key(self._next.slot, first + i), value) for i, value in enumerate(values)]
 
     def _chunks(self) -> Iterator[tuple[str, list[Any]]]:
-        for name, keys in [(name, list(table.data)) for name, table in self._program.tables.items()]:
+        for name, table in self._program.tables.items():
+            if isinstance(table.data, DiskDict):
+                yield from ((name, keys) for keys in table.data.key_chunks(PIECE_ENTRIES))
+                continue
+            keys = list(table.data)
             for start in range(0, len(keys), PIECE_ENTRIES):
                 yield name, keys[start : start + PIECE_ENTRIES]
 

@@ -32,7 +32,7 @@ class Standby:
     def __init__(
         self, plan: SegmentPlan, partition: int, context: TaskContext, *, committed: Committed, on_read: OnRead
     ) -> None:
-        self.memory = Memory(plan, partition, bootstrap=context.bootstrap, caller=context.caller)
+        self.memory = context.memory(plan, partition)
         self.writer = Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self.is_ready = False
         self.lag = 0
@@ -53,6 +53,7 @@ class Standby:
         await end([self._following])
         await self.memory.close()
         await self.writer.stop()
+        self.memory.discard()
 
     async def _follow(self) -> None:
         """Trouble with the cluster is passing, and anything else costs only the head start."""

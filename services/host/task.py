@@ -14,15 +14,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from aiokafka import TopicPartition
 
 from services.host.changelog import drained
+from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS, born_header
 from services.host.edges import EdgeOutput
 from services.host.fetch import Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined, size_bytes
-from services.host.memory import Memory
+from services.host.memory import TEMPORARY, Memory
 from services.host.partitioner import Partitioner
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
@@ -60,6 +62,11 @@ class TaskContext:
     now_ms: ClockMs = wall_clock_ms
     writer: WriterParams = field(default_factory=WriterParams)
     isolation: IsolationParams = field(default_factory=IsolationParams)
+    state_folder: Path = TEMPORARY
+
+    def memory(self, plan: SegmentPlan, partition: int) -> Memory:
+        """An empty one."""
+        return Memory(plan, partition, bootstrap=self.bootstrap, caller=self.caller, folder=self.state_folder)
 
     def caller(self, spec: specs.Python) -> Caller:
         """What calls a user's function: from a process of its own."""
@@ -87,7 +94,7 @@ class Task:
         self.epoch = epoch
         self._inputs = TaskInputs(plan.inputs, partition)
         self._context = context
-        self._memory = memory or Memory(plan, partition, bootstrap=context.bootstrap, caller=context.caller)
+        self._memory = memory or context.memory(plan, partition)
         self.meter = self._memory.meter
         self.on_room = on_room
         self._streaks = streaks or Streaks(plan.graph.spec.park_after)
@@ -209,6 +216,12 @@ class Task:
         """About how much it remembers: as many entries as there are, each as long as those that changed last."""
         return round(sum(len(table.data) for table in self._program.tables.values()) * self._entry_bytes)
 
+    @property
+    def resident_bytes(self) -> int:
+        """About how much of it is in memory."""
+        entries = [len(table.data) for table in self._program.tables.values() if not isinstance(table.data, DiskDict)]
+        return round(sum(entries) * self._entry_bytes)
+
     def fail(self, error: Exception) -> None:
         """Let `run` raise this error: the task can't go on."""
         self._inbox.put(error)
@@ -219,10 +232,10 @@ class Task:
 
     async def close(self) -> None:
         """Leave. What was not committed will be done again by the next owner."""
-        self._program.close()
         if self._thread is not None:
             self._thread.shutdown(wait=False)
         await self._memory.close()
+        self._memory.discard()
         await self._writer.stop()
 
     async def _process(self, input_name: str, records: list[Record]) -> None:

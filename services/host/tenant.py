@@ -224,4 +224,13 @@ def _seen(plan: SegmentPlan) -> tuple[object, ...]:
         for each in plan.graph.operators
         if each.name in operators and isinstance(each.spec, Python)
     ]
-    return plan.partitions, plan.inputs, plan.outputs, plan.commit_interval_s, spec.delivery, spec.park_after, how
+    return (
+        plan.partitions,
+        plan.inputs,
+        plan.outputs,
+        plan.commit_interval_s,
+        spec.delivery,
+        spec.park_after,
+        spec.state,
+        how,
+    )

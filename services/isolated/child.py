@@ -41,7 +41,7 @@ def main() -> None:
 
 def _serve(line: socket.socket, progress: Progress, spec: specs.Python, allow: list[str]) -> None:
     try:
-        caller = LocalCaller(spec, allow=allow)
+        caller = LocalCaller(spec, allow=allow, gives_up=True)
     except FunctionError as error:
         line.sendall(packed(Started(str(error))))
         sys.exit(0)

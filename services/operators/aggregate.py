@@ -28,6 +28,7 @@ class Aggregate(Operator):
     def __init__(self, spec: specs.Aggregate) -> None:
         self._grouping = grouping(spec.by, spec.window, Summary(spec.by, spec.emit))
         self.tables = self._grouping.tables
+        self.disk_tables = self._grouping.disk_tables
 
     def process(self, batch: Batch, port: int) -> Batch:
         return self._grouping.process(batch, port)

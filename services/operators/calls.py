@@ -83,14 +83,18 @@ class Caller(Protocol):
 
 
 class LocalCaller:
-    """Calls in this process. Raises FunctionError when it is made if the function can't be called."""
+    """Calls in this process. Raises FunctionError when it is made if the function can't be called.
+
+    `gives_up`: whether it stops in the middle of a chunk when nothing but time goes by.
+    """
 
     waits = False
 
-    def __init__(self, spec: specs.Python, *, allow: Sequence[str]) -> None:
+    def __init__(self, spec: specs.Python, *, allow: Sequence[str], gives_up: bool = False) -> None:
         self._function = load(spec, allow=allow)
         self._settings = dict(spec.settings)
         self._pool = ThreadPoolExecutor(AT_A_TIME_MAX) if spec.blocking and not spec.state else None
+        self._gives_up = gives_up
         self._wasted_s = 0.0
 
     def check(self) -> None:
@@ -114,7 +118,7 @@ class LocalCaller:
                 self._wasted_s = 0.0
             began_s = now_s
             on_progress(i + 1)
-            if self._wasted_s > WASTED_S_MAX:
+            if self._gives_up and self._wasted_s > WASTED_S_MAX:
                 answers.given_up = f"its calls failed for {self._wasted_s:.0f} s without one success"
                 break
         return answers

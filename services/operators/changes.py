@@ -26,6 +26,8 @@ class Changes(Operator):
     Derived: `_due`, which has each cell at its window's end.
     """
 
+    disk_tables = ("windows",)
+
     def __init__(self, groups_of: GroupReader, windows: Windows | None, fold: Fold) -> None:
         self._groups_of = groups_of
         self._windows = windows

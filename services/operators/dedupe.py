@@ -20,6 +20,8 @@ from topics.flow import specs
 class Dedupe(Operator):
     """Table `kept`: group -> event times of kept records. Derived: `_due`, when each of them can be forgotten."""
 
+    disk_tables = ("kept",)
+
     def __init__(self, spec: specs.Dedupe) -> None:
         self._within_ms = spec.within_ms
         self._group = group_reader(spec.by)

@@ -14,6 +14,10 @@ class Operator:
 
     tables: dict[str, Table] = {}  # noqa: RUF012 - never written: an operator with state makes its own
 
+    disk_tables: tuple[str, ...] = ()
+    """The tables that need not fit into memory: the operator works on their entries one by one, and keeps no other copy
+    of them."""
+
     def process(self, batch: Batch, port: int) -> Batch | tuple[Batch, ...]:
         """The results of this batch, with the new watermark. Ports count the inputs in the order the spec names them.
 

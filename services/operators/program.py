@@ -78,6 +78,11 @@ class Program:
             for table_name, table in operator.tables.items()
         }
 
+    @property
+    def disk_tables(self) -> list[str]:
+        """The names of the tables that may live on disk."""
+        return [f"{name}/{each}" for name, operator in self._operators.items() for each in operator.disk_tables]
+
     def process(self, name: str, batch: Batch) -> dict[str, Batch]:
         """Run a batch of the input `name`; returns a batch, perhaps empty, for each output that the input reaches."""
         streams = {name: batch}

@@ -35,6 +35,7 @@ class Python(Operator):
         self._state = Table()
         if spec.state:
             self.tables = {"state": self._state}
+            self.disk_tables = ("state",)
 
     def process(self, batch: Batch, port: int) -> Batch:
         if not batch.values:

@@ -32,6 +32,8 @@ class Sessions(Operator):
     Derived: `_due`, which has each group at the end of its first open session or, since sessions grow, before that.
     """
 
+    disk_tables = ("sessions",)
+
     def __init__(self, groups_of: GroupReader, gap_ms: int, fold: Fold, *, emits_changes: bool) -> None:
         self._groups_of = groups_of
         self._gap_ms = gap_ms

@@ -116,6 +116,11 @@ def _with_large_integers(value: Any) -> Any:
     return value
 
 
+def decode_key(raw: bytes) -> Any:
+    """The table key that `encode_key` was given."""
+    return frozen(decode_value(raw))
+
+
 def frozen(key: Any) -> Any:
     """A decoded key with its lists as tuples again, so that a dictionary can hold it."""
     return tuple(map(frozen, key)) if type(key) is list else key

@@ -35,6 +35,7 @@ class TopK(Operator):
         else:
             self._grouping = grouping(spec.per, spec.window, ranking)
         self.tables = self._grouping.tables
+        self.disk_tables = self._grouping.disk_tables
 
     def process(self, batch: Batch, port: int) -> Batch:
         return self._grouping.process(batch, port)

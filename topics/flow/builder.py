@@ -21,7 +21,7 @@ from topics.flow.document import Value
 from topics.flow.file import check_values
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError, Problems
-from topics.flow.specs import Codec, Delivery, FlowSpec, JoinKind, MovePolicy, Order, TimeUnit
+from topics.flow.specs import Codec, Delivery, FlowSpec, JoinKind, MovePolicy, Order, StateStore, TimeUnit
 from topics.flow.write import to_yaml
 
 Setting = str | int | float | bool
@@ -41,13 +41,14 @@ class Flow:
         availability: float | None = None,
         delivery: Delivery | None = None,
         park_after: int | None = None,
+        state: StateStore | None = None,
         moves: MovePolicy | None = None,
         pause_budget: str | None = None,
     ) -> None:
         qos = _given(latency_ms=latency_ms, weight=weight, availability=availability)
         self.name = name
         self._head = _given(flow=name, qos=qos or None, delivery=delivery, park_after=park_after)
-        self._head |= _given(moves=moves, pause_budget=pause_budget)
+        self._head |= _given(state=state, moves=moves, pause_budget=pause_budget)
         self._sections: dict[str, dict[str, Value]] = {"sources": {}, "operators": {}, "sinks": {}}
         self._twice: list[tuple[str, str]] = []
 

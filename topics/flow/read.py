@@ -29,6 +29,7 @@ from topics.flow.specs import (
     Qos,
     Sink,
     Source,
+    StateStore,
     TimeUnit,
 )
 from topics.flow.words import FIELD_PATH, FLOW_NAME, HOST, NAME, REFERENCE, topic_fault
@@ -51,7 +52,7 @@ class Reading:
 
 def read_flow(value: Value, problems: Problems) -> Reading:
     """Reads to the end, whatever is wrong."""
-    keys = ("flow", "qos", "delivery", "park_after", "moves", "pause_budget", "sources", "operators", "sinks")
+    keys = ("flow", "qos", "delivery", "park_after", "state", "moves", "pause_budget", "sources", "operators", "sinks")
     section = Section(value, (), problems, what="the flow", keys=keys)
     operators = [
         (str(path[-1]), read_operator(value, path, problems), _seeming_inputs(value))
@@ -67,6 +68,7 @@ def read_flow(value: Value, problems: Problems) -> Reading:
         park_after=section.whole("park_after", minimum=1, maximum=PARK_AFTER_MAX, default=PARK_AFTER),
         moves=cast(MovePolicy, section.choice("moves", MovePolicy, "auto")),
         pause_budget_ms=section.duration("pause_budget", default_ms=PAUSE_BUDGET_MS),
+        state=cast(StateStore, section.choice("state", StateStore, "memory")),
     )
     return Reading(spec, {name: inputs for name, spec, inputs in operators if spec is None})
 

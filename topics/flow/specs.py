@@ -19,6 +19,7 @@ Order = Literal["desc", "asc"]
 Delivery = Literal["at_least_once", "exactly_once"]
 MovePolicy = Literal["auto", "approve", "freeze"]
 PAUSE_BUDGET_MS = 10_000
+StateStore = Literal["memory", "disk"]
 
 CALL_TIMEOUT_MS = 10_000
 PARK_AFTER = 1_000
@@ -221,3 +222,4 @@ class FlowSpec:
     park_after: int = PARK_AFTER
     moves: MovePolicy = "auto"
     pause_budget_ms: int = PAUSE_BUDGET_MS
+    state: StateStore = "memory"

@@ -60,6 +60,7 @@ def flow_values(spec: FlowSpec) -> dict[str, Value]:
         "park_after": _unless(spec.park_after, PARK_AFTER),
         "moves": _unless(spec.moves, "auto"),
         "pause_budget": _duration(_unless(spec.pause_budget_ms, PAUSE_BUDGET_MS)),
+        "state": _unless(spec.state, "memory"),
     }
     parts: dict[str, Value] = {
         "sources": {source.name: _source(source) for source in spec.sources},

@@ -163,6 +163,8 @@ class Leaders:
         except FlowError as error:
             log.warning("a flow can't be led", flow=name, error=str(error))
             return
+        if not self._surface.regions:
+            return  # nobody has reported yet, not even this host
         if pin(name, graph.spec.sources[0].at, self._surface.regions).host != self._body.host:
             await self._leave(name)
             return

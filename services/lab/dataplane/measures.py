@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.embedded import EmbeddedStack, StackParams
+from services.lab.dataplane.backlog import backlog
 from services.lab.dataplane.contestants import (
     BARE_LOOP,
     BARE_LOOP_TUNED,
@@ -45,6 +46,7 @@ class Params:
     seed: int = 1
     only: tuple[str, ...] = ()
     has_jvm: bool = False
+    backlog_gb: float = 1.0
     sides: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -124,6 +126,10 @@ def _idle(ground: Ground, params: Params) -> list[Row]:
     return [row for count in (1, PARTITIONS) for row in idle(ground, partitions=count, repetitions=params.repetitions)]
 
 
+def _backlog(ground: Ground, params: Params) -> list[Row]:
+    return backlog(ground, gigabytes=params.backlog_gb)
+
+
 MEASURES: dict[str, Callable[[Ground, Params], list[Row]]] = {
     "throughput": _throughput,
     "delivery": _delivery,
@@ -133,6 +139,7 @@ MEASURES: dict[str, Callable[[Ground, Params], list[Row]]] = {
     "recovery": _recovery,
     "idle": _idle,
     "hosts": _hosts,
+    "backlog": _backlog,
 }
 
 

@@ -30,6 +30,7 @@ from services.registry.snapshot import read_registry, read_to_end, reader
 from services.registry.submit import Submission, submit
 from services.registry.view import Slot
 from services.registry.write import write
+from topics.flow.file import parse_graph
 from topics.messages import Message, Placement, SegmentStatus
 from topics.topic import Topic
 
@@ -203,6 +204,14 @@ class Stage:
     def results(self) -> list[dict]:
         """The committed records of the sink, as values; those of one key are in order."""
         return [json.loads(value) for value in read_committed(self.bootstrap, self.sink)]
+
+    def committed(self) -> int:
+        """How many records of its source are done for good, if the flow is one segment."""
+        (segment,) = parse_graph(self.text).segments
+        with reader(self.bootstrap, group=f"stig.{segment.id}") as consumer:
+            partitions = consumer.list_topics(self.source, timeout=10).topics[self.source].partitions
+            found = consumer.committed([TopicPartition(self.source, each) for each in partitions], timeout=10)
+            return sum(max(0, at.offset) for at in found)
 
     def until_results(self, count: int) -> list[dict]:
         """The results, as soon as there are so many."""

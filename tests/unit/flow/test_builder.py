@@ -35,6 +35,7 @@ def every_operator() -> Flow:
         park_after=500,
         moves="approve",
         pause_budget="2s",
+        state="disk",
     )
     orders = flow.source(
         "orders",

@@ -1,6 +1,7 @@
 """Functions in a process of their own: the same results as in ours, and no harm from one that hangs, dies or grows."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from services.isolated.caller import ClosedError, IsolatedCaller, IsolationParams
+from services.operators import calls
 from services.operators.batch import Batch
 from services.operators.calls import BrokenFunctionError, Chunk, LocalCaller
 from services.operators.failure import Failure
@@ -67,6 +69,10 @@ def waits(record):
     time.sleep(0.05)
     return {"n": record["n"]}
 
+def slow_to_fail(record):
+    time.sleep(0.03)
+    raise TimeoutError("nobody answers")
+
 def counted_hang(record, state):
     while record["n"] == 2:
         pass
@@ -75,8 +81,10 @@ def counted_hang(record, state):
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., IsolatedCaller]]:
-    """Makes a caller of one of the functions above."""
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., IsolatedCaller]]:
+    """Makes a caller of one of the functions above, which each test finds in a folder of its own."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "wild_rules", raising=False)
     (tmp_path / "wild_rules.py").write_text(RULES)
     made = []
 
@@ -205,3 +213,14 @@ def test_a_host_that_was_frozen_blames_no_record(
     monkeypatch.setattr("services.isolated.caller.time.monotonic", after_a_pause)
     answers = caller.call(records(1))
     assert ([[0]], {}) == (numbers(answers.results), answers.errors)
+
+
+def test_a_function_that_only_wastes_time_is_given_up_in_the_middle_of_a_chunk(
+    make: Callable[..., IsolatedCaller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand calls that each run into a time-out of their own would hold a batch up for hours."""
+    monkeypatch.setattr(calls, "WASTED_S_MAX", 0.2)
+    caller = LocalCaller(specs.Python("in", "wild_rules:slow_to_fail"), allow=[make("tame")._allow[0]], gives_up=True)
+    answers = caller.call(records(1_000))
+    assert "without one success" in str(answers.given_up)
+    assert len(answers.results) < 10

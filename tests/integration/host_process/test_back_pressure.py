@@ -1,0 +1,108 @@
+"""What a slow operator or a long backlog does to memory and to the neighbours: nothing that they would notice."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+SLOW = """
+flow: {flow}
+sources:
+  records: {topic: {source}, key: user}
+operators:
+  slow: {python: "slow_rules:nap", input: records}
+sinks:
+  out: {input: slow, topic: {sink}}
+"""
+
+BUSY = """
+flow: {flow}
+sources:
+  records: {topic: {source}, key: user}
+operators:
+  totals: {op: aggregate, input: records, by: [user], emit: {n: count(), size: sum(size)}}
+sinks:
+  out: {input: totals, topic: {sink}}
+"""
+
+FAST = """
+flow: {flow}
+sources:
+  records: {topic: {source}, key: user}
+operators:
+  all: {op: filter, input: records, where: "size >= 0"}
+sinks:
+  out: {input: all, topic: {sink}}
+"""
+
+RULES = """
+import time
+
+def nap(record):
+    time.sleep(0.01)
+    return {"user": record["user"]}
+"""
+
+
+def records(count: int, *, padding: int = 0) -> list[dict]:
+    return [{"user": f"u{n % 50}", "size": n, "padding": "x" * padding} for n in range(count)]
+
+
+class MostMemory:
+    """The largest memory that a process and its children took while this was open."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self.before_mb = self._now_mb()
+        self.most_mb = self.before_mb
+
+    def __enter__(self) -> "MostMemory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.1):
+            self.most_mb = max(self.most_mb, self._now_mb())
+
+    def _now_mb(self) -> float:
+        return sum(each.memory_info().rss for each in [self._process, *self._process.children(recursive=True)]) / 1e6
+
+
+def test_a_slow_operator_neither_fills_memory_nor_starves_a_fast_one(
+    hosts: Any, stage: Callable, tmp_path: Path
+) -> None:
+    """160 MB wait for a function that takes 10 ms a record; the host fetches little of it, and the neighbour flies."""
+    (tmp_path / "slow_rules.py").write_text(RULES)
+    hosts.start("a", extra=["--allow", f"{tmp_path}/"])
+    slow, fast = stage(SLOW), stage(FAST)
+    slow.feed(records(80_000, padding=2_000))
+    with MostMemory(hosts.running["a"].pid) as memory:
+        slow.submit(hosts, "a")
+        fast.submit(hosts, "a")
+        slow.until(lambda: slow.committed() > 0, "the slow one works")
+        fast.feed(records(20_000))
+        fast.until_results(20_000)
+        assert slow.committed() < 80_000 / 2
+    assert memory.most_mb - memory.before_mb < 250, vars(memory)
+
+
+def test_a_trickle_is_served_while_a_neighbour_works_off_its_backlog(hosts: Any, stage: Callable) -> None:
+    """Segments of a host take turns, a block at a time."""
+    hosts.start("a")
+    busy, trickle = stage(BUSY), stage(FAST)
+    trickle.submit(hosts, "a")
+    busy.feed(records(600_000))
+    busy.submit(hosts, "a")
+    busy.until(lambda: busy.committed() > 0, "the busy one works")
+    trickle.feed(records(10))
+    trickle.until_results(10)
+    assert busy.committed() < 600_000
+    busy.until(lambda: busy.committed() == 600_000, "the busy one is through")

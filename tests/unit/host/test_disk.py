@@ -1,0 +1,120 @@
+"""State on disk is the same state: whatever is put in, changed in place, drained, forgotten and restored."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from services.host import disk
+from services.host.changelog import drained
+from services.host.disk import DiskDict, DiskState
+from services.host.folder import own_folder
+from services.operators.batch import Batch
+from services.operators.program import Program
+from services.operators.table import Table
+from topics.flow.file import parse_graph
+
+KEYS = st.one_of(st.integers(0, 5), st.tuples(st.integers(0, 2), st.sampled_from("ab")))
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), KEYS, st.integers()),
+        st.tuples(st.just("change"), KEYS, st.integers()),
+        st.tuples(st.just("remove"), KEYS, st.just(0)),
+        st.tuples(st.just("drain"), st.just(0), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing stays in memory after a drain."""
+    monkeypatch.setattr(disk, "CACHED_BYTES_MAX", -1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with own_folder(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.usefixtures("forgetful")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(steps=STEPS)
+def test_a_table_on_disk_is_a_table_in_memory(folder: Path, steps: list[tuple[str, Any, int]]) -> None:
+    """The same changes drain to the same changelog and leave the same entries."""
+    memory, on_disk = Table(), Table()
+    on_disk.data = DiskDict(folder / "table")
+    try:
+        for what, key, value in [*steps, ("drain", 0, 0)]:
+            for table in (memory, on_disk):
+                if what == "put":
+                    table.put(key, [value])
+                elif what == "remove":
+                    table.remove(key)
+                elif what == "change" and (kept := table.data.get(key)) is not None:
+                    kept.append(value)
+                    table.changed.add(key)
+            if what == "drain":
+                records = on_disk.drain()
+                assert sorted(memory.drain()) == sorted(records)
+                on_disk.data.settle(records)
+            assert memory.data == dict(on_disk.data.items())
+            assert set(memory.data) == set(on_disk.data)
+    finally:
+        on_disk.data.close()
+
+
+FLOW = """
+flow: f
+state: {state}
+sources:
+  s: {{topic: s, event_time: ts}}
+operators:
+  once: {{op: dedupe, input: s, by: [id], within: 1h}}
+  running: {{op: aggregate, input: once, by: [k], emit: {{n: count(), total: sum(n)}}}}
+  visits: {{op: aggregate, input: once, by: [k], window: {{gap: 2s}}, emit: {{n: count()}}}}
+sinks:
+  out: {{input: running, topic: o}}
+  seen: {{input: visits, topic: v}}
+"""
+
+
+def program() -> Program:
+    graph = parse_graph(FLOW.format(state="disk"))
+    specs = {operator.name: operator.spec for operator in graph.operators}
+    return Program(specs, inputs=["s"], outputs=["running", "visits"])
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_a_program_gives_the_same_from_disk_as_from_memory(folder: Path) -> None:
+    """Dedupe, running aggregates and sessions, drained after every batch."""
+    memory, on_disk = program(), program()
+    state = DiskState(on_disk, folder / "state")
+    assert ["once/kept", "running/windows", "visits/sessions"] == sorted(on_disk.disk_tables)
+    for first in range(0, 2_000, 100):
+        values = [{"id": i // 2, "k": f"k{i % 37}", "n": i, "ts": 10 * i} for i in range(first, first + 100)]
+        times = [value["ts"] for value in values]
+        batch = Batch(values, [None] * 100, times, range(first, first + 100), times[-1] - 500)
+        assert memory.process("s", batch) == on_disk.process("s", batch)
+        expected = {operator: dict(zip(keys, states, strict=True)) for operator, keys, states in drained(memory)}
+        assert expected == {
+            operator: dict(zip(keys, states, strict=True)) for operator, keys, states in drained(on_disk)
+        }
+    state.close()
+    assert [] == [each for each in folder.iterdir() if each.name != "lock"]
+
+
+def test_what_a_killed_host_left_is_removed_and_what_a_living_one_has_is_not(tmp_path: Path) -> None:
+    """State of a crashed host could fill the disk; that of a neighbour must stay."""
+    left = tmp_path / "stig-host-left"
+    left.mkdir()
+    (left / "lock").touch()
+    with own_folder(tmp_path) as living, own_folder(tmp_path) as another:
+        assert not left.exists()
+        assert living.exists()
+        assert another.exists()
+    assert [] == list(tmp_path.iterdir())
