@@ -18,7 +18,9 @@ from services.operators.program import Program
 from services.operators.table import decode_key, decode_value, encode_key, encode_value
 
 CACHED_BYTES_MAX = 16 << 20
-"""Above so much, as bytes on disk, what is in memory is forgotten at the next commit: by then it is on disk."""
+"""Above about so much, what is in memory is forgotten at the next commit: by then it is on disk."""
+ENTRY_BYTES = 300
+"""What an entry takes in memory beside its bytes."""
 WRITE_BUFFER_BYTES = 8 << 20
 BLOCK_CACHE_BYTES = 16 << 20
 
@@ -51,7 +53,7 @@ class DiskDict(dict[Any, Any]):
                 batch.delete(key)
             else:
                 batch.put(key, value)
-                self._cached_bytes += len(key) + len(value)
+                self._cached_bytes += ENTRY_BYTES + len(key) + len(value)
         for key in self._unsaved:
             if (raw := encode_key(key)) not in told:
                 batch.put(raw, encode_value(super().__getitem__(key)))
@@ -82,7 +84,7 @@ class DiskDict(dict[Any, Any]):
         raw = None if key in self._removed else self._database.get(encode_key(key))
         if raw is None:
             raise KeyError(key)
-        self._cached_bytes += len(raw)
+        self._cached_bytes += ENTRY_BYTES + len(raw)
         value = decode_value(raw)
         super().__setitem__(key, value)
         return value
