@@ -44,7 +44,7 @@ FLOW = """
 flow: {flow}
 delivery: exactly_once
 sources:
-  records: {topic: {source}}
+  records: {topic: {source}, key: k}
 operators:
   done: OPERATOR
 sinks:
@@ -57,7 +57,7 @@ OPERATORS = {
     "raising": RULED.replace("STORY", "raising"),
     "oversize": RULED.replace("STORY", "oversize"),
     "steady": "{op: filter, input: records, where: 'n >= 0'}",
-    "counting": "{op: aggregate, input: records, by: [], emit: {n: count()}}",
+    "counting": "{op: aggregate, input: records, by: [k], emit: {n: count()}}",
 }
 
 
@@ -90,7 +90,7 @@ class Side:
         for n in numbers:
             if with_gaps:
                 producer.begin_transaction()
-            producer.produce(self.source, json.dumps({"n": n}).encode(), partition=0)
+            producer.produce(self.source, json.dumps({"n": n, "k": "all"}).encode(), b"all", partition=0)
             if with_gaps:
                 producer.commit_transaction(30)
         assert 0 == producer.flush(30)

@@ -213,7 +213,7 @@ def test_our_commit_that_was_refused_is_done_again(ours: Callable) -> None:
 
     async def intrude() -> None:
         intruder = Writer(side.bootstrap, f"{side.group}.0")
-        await intruder.start()
+        await intruder.fence()
         await intruder.stop()
 
     asyncio.run(intrude())
