@@ -34,9 +34,10 @@ def main() -> int:
         for start in range(0, len(seeds), RUNS_PER_GROUND):
             _some(seeds[start : start + RUNS_PER_GROUND], summary, given.bug, count=len(seeds))
     except KeyboardInterrupt:
-        print(f"\ninterrupted\n{summary.text}")
+        print("\ninterrupted")
         return 130
-    print(f"\n{summary.text}")
+    finally:
+        print(f"\n{summary.text}")
     return 1 if summary.bad else 0
 
 

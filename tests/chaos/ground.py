@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from aiokafka.errors import KafkaError
@@ -26,6 +27,8 @@ from services.registry.errors import RegistryError
 from services.registry.snapshot import TIMEOUT_S, read_to_end, reader
 from tests.chaos import clock
 from topics import catalogue
+
+Answer = TypeVar("Answer")
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
@@ -51,6 +54,18 @@ def until(condition: Callable[[], object], what: str, *, patience_s: float = PAT
         time.sleep(0.05)
         waited_s += min(time.monotonic() - asked_s, QUESTION_S_MAX)
     raise NeverError(f"waited {patience_s:.0f} s in vain until {what}")
+
+
+def answer(ask: Callable[[], Answer]) -> Answer:
+    """What a question brings, as soon as the broker answers it."""
+    brought: list[Answer] = []
+
+    def is_answered() -> bool:
+        brought.append(ask())
+        return True
+
+    until(is_answered, "the broker answers")
+    return brought[0]
 
 
 class Ground:
@@ -192,18 +207,15 @@ class Ground:
         return self.folder / f"{name}.clock"
 
     def _reports_end(self) -> int:
-        end = 0
-
-        def found() -> bool:
-            nonlocal end
+        def ask() -> int:
             with reader(self.bootstrap) as consumer:
                 topic = catalogue.METRICS_HOSTS.name
-                if topic in consumer.list_topics(timeout=TIMEOUT_S).topics:
-                    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT_S)
-            return True
+                if topic not in consumer.list_topics(timeout=TIMEOUT_S).topics:
+                    return 0
+                _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT_S)
+                return int(end)
 
-        until(found, "the broker answers")
-        return end
+        return answer(ask)
 
     def _reports(self, since: int) -> list[str]:
         topic = catalogue.METRICS_HOSTS

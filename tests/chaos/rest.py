@@ -3,7 +3,7 @@
 from functools import partial
 
 from services.host.segment_plan import SegmentPlan
-from tests.chaos.ground import until
+from tests.chaos.ground import answer, until
 from tests.chaos.observed import Observer, Row
 
 PATIENCE_S = 60.0
@@ -15,7 +15,7 @@ def settle(observer: Observer, plans: list[SegmentPlan]) -> dict[str, list[Row]]
     for plan in plans:
         for each in plan.inputs:
             _wait_for_transactions(observer, each.topic)
-            read[each.topic] = observer.rows(each.topic, committed=plan.reads_committed)
+            read[each.topic] = answer(partial(observer.rows, each.topic, committed=plan.reads_committed))
             last = {row.partition: row.offset for row in read[each.topic]}
             until(
                 partial(_has_passed, observer, plan.group, each.topic, last),

@@ -16,7 +16,7 @@ from services.registry.view import Slot
 from services.registry.write import write
 from tests.chaos.faults import Arena, timeline
 from tests.chaos.feed import Feeder
-from tests.chaos.ground import NO_BUG, ROOT, Ground, NeverError, until
+from tests.chaos.ground import NO_BUG, ROOT, Ground, NeverError, answer, until
 from tests.chaos.observed import Observer, Row
 from tests.chaos.rest import settle
 from tests.chaos.scenario import Scenario
@@ -123,10 +123,9 @@ class Run:
         count = self.scenario.partitions
         # Sinks get the broker's time: results of years ago must stay, and gaps are measured by it.
         config = {"retention.ms": "-1", "message.timestamp.type": "LogAppendTime"}
-        for future in admin.create_topics(
-            [NewTopic(topic, num_partitions=count, config=config) for topic in self.topics.values()]
-        ).values():
-            future.result(30)
+        wanted = [NewTopic(topic, num_partitions=count, config=config) for topic in self.topics.values()]
+        admin.create_topics(wanted)
+        until(lambda: set(self.topics.values()) <= set(admin.list_topics(timeout=10).topics), "there are topics")
         counts = dict.fromkeys(self.topics.values(), count)
         plans = [plan_segment(self.graph, segment.id, counts) for segment in self.graph.segments]
         placed = self._placed(plans)
@@ -180,7 +179,7 @@ class Run:
         for name, start in self._log_starts.items():
             if self.ground.log(name).exists():
                 (folder / f"{name}.log").write_bytes(self.ground.log(name).read_bytes()[start:])
-        view = read_registry(self.ground.bootstrap)
+        view = answer(lambda: read_registry(self.ground.bootstrap))
         lines = [f"{slot} {each}" for slot, each in sorted(view.placements.items()) if each.flow == self.flow]
         lines += [f"{slot} {each}" for slot, each in sorted(view.statuses.items()) if slot[0].startswith(self.flow)]
         (folder / "registry.txt").write_text("\n".join(lines) + "\n")

@@ -23,6 +23,7 @@ from services.operators.calls import LocalCaller
 from services.setaside.letters import read_letters
 from tests.chaos import oracle
 from tests.chaos.flows import Lanes
+from tests.chaos.ground import answer
 from tests.chaos.observed import Committed, Observer, Row
 from tests.chaos.oracle import Expected, Place, Result, Tables
 from topics import catalogue
@@ -76,17 +77,18 @@ def judge(
     exact = graph.spec.delivery == "exactly_once" or not has_edges
     expected = oracle.whole_flow(graph, read) if exact else oracle.by_segments(plans, read)
     for sink in graph.spec.sinks:
-        rows = observer.rows(sink.topic)
+        rows = answer(lambda sink=sink: observer.rows(sink.topic))
         _judge_results(verdict, sink.name, expected.results.get(sink.name, Counter()), rows)
         if sink.name in order:
             _judge_order(verdict, sink.name, order[sink.name], rows)
-        _judge_repeats(verdict, sink.name, rows, observer.rows(sink.topic, committed=False))
+        everything = answer(lambda sink=sink: observer.rows(sink.topic, committed=False))
+        _judge_repeats(verdict, sink.name, rows, everything)
         verdict.gap_s = max(verdict.gap_s, _gap_s(rows, begun_ms))
     _judge_set_aside(verdict, observer, graph.spec.name, expected)
     for plan in plans:
-        committed = observer.committed(plan.group)
+        committed = answer(lambda plan=plan: observer.committed(plan.group))
         for partition in range(plan.partitions):
-            kept = asyncio.run(_kept(observer.bootstrap, plan, partition, committed))
+            kept = answer(partial(_kept, observer.bootstrap, plan, partition, committed))
             _judge_state(verdict, f"{plan.segment.id}/{partition}", oracle.segment(plan, partition, read).tables, kept)
     return verdict
 
@@ -136,14 +138,14 @@ def _gap_s(rows: Sequence[Row], begun_ms: int) -> float:
 
 
 def _judge_set_aside(verdict: Verdict, observer: Observer, flow: str, expected: Expected) -> None:
-    letters = [each.letter for each in read_letters(observer.bootstrap, flow) if each.letter is not None]
-    dead = Counter(_place(letter.operator, letter.origin) for letter in letters)
+    letters = answer(lambda: list(read_letters(observer.bootstrap, flow)))
+    dead = Counter(_place(each.letter.operator, each.letter.origin) for each in letters if each.letter is not None)
     topic = late_topic(flow)
     late = Counter(
         _place(record.operator, record.origin)
         for record in (
             catalogue.LATE.codec.decode(row.value, topic=topic, partition=row.partition, offset=row.offset)
-            for row in observer.rows(topic)
+            for row in answer(lambda: observer.rows(topic))
         )
     )
     for what, should, found in (("dead letters", expected.dead, dead), ("late records", expected.late, late)):
@@ -159,12 +161,12 @@ def _place(operator: str, origin: Any) -> Place:
     return operator, origin.topic, origin.partition, origin.offset
 
 
-async def _kept(bootstrap: str, plan: SegmentPlan, partition: int, committed: Committed) -> Tables:
+def _kept(bootstrap: str, plan: SegmentPlan, partition: int, committed: Committed) -> Tables:
     """What a replica, or the next owner, would read of a task: its tables, and what its inputs remember."""
     inputs = TaskInputs(plan.inputs, partition)
     place = inputs.resume({each.at: committed.get(tuple(each.at), (0, "")) for each in inputs.by_name.values()})
     memory = Memory(plan, partition, bootstrap=bootstrap, caller=partial(LocalCaller, allow=oracle.ALLOW))
-    await memory.rebuild(place)
+    asyncio.run(memory.rebuild(place))
     return oracle.remembered(plan, memory.program, inputs)
 
 
