@@ -39,7 +39,7 @@ class Replica:
         self._program = program
         self._operators = {TopicPartition(topic, partition): operator for operator, topic in changelogs.items()}
         self._snapshots = TopicPartition(snapshots, partition)
-        self._consumer = BlockConsumer(
+        self._new_consumer = lambda: BlockConsumer(
             bootstrap_servers=bootstrap,
             client_id=client_id,
             isolation_level="read_committed",
@@ -47,6 +47,7 @@ class Replica:
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=FETCH_BYTES_MAX,
         )
+        self._consumer = self._new_consumer()
         self.positions = dict.fromkeys(changelogs, 0)
         self.entries_read = 0
 
@@ -65,7 +66,7 @@ class Replica:
     async def catch_up(self) -> None:
         """Read the changelogs to their present end. Before the first call, and after a pause, that may take a while."""
         ends = await self._consumer.end_offsets(list(self._operators))
-        while not await self._has_reached(ends):
+        while not await _has_reached(self._consumer, ends):
             await self.read(timeout_s=CATCH_UP_POLL_S)
         self.positions = {operator: ends[at] for at, operator in self._operators.items()}
 
@@ -83,16 +84,23 @@ class Replica:
         await self._consumer.stop()
 
     async def _load(self, place: SnapshotPlace) -> None:
-        consumer, at = self._consumer, self._snapshots
-        consumer.assign([at])
-        ends: dict[TopicPartition, int] = await consumer.end_offsets([at])
-        consumer.seek(at, max(place.from_offset, (await consumer.beginning_offsets([at]))[at]))
-        while not await self._has_reached(ends):
-            for records in (await consumer.getmany(timeout_ms=int(CATCH_UP_POLL_S * 1_000))).values():
-                self.entries_read += sum(
-                    load_piece(self._program, place, record.key, record.value) for record in records
-                )
+        """By a consumer of its own: when it reaches the snapshot's end its next fetch is already on its way and waits
+        at the broker, and the first fetch of the changelogs would wait behind it."""
+        consumer, at = self._new_consumer(), self._snapshots
+        try:
+            await consumer.start()
+            consumer.assign([at])
+            ends: dict[TopicPartition, int] = await consumer.end_offsets([at])
+            consumer.seek(at, max(place.from_offset, (await consumer.beginning_offsets([at]))[at]))
+            while not await _has_reached(consumer, ends):
+                for records in (await consumer.getmany(timeout_ms=int(CATCH_UP_POLL_S * 1_000))).values():
+                    self.entries_read += sum(
+                        load_piece(self._program, place, record.key, record.value) for record in records
+                    )
+        finally:
+            await consumer.stop()
 
-    async def _has_reached(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """The position also moves over transaction markers and compacted records, which bring no record."""
-        return all([await self._consumer.position(at) >= end for at, end in ends.items()])
+
+async def _has_reached(consumer: BlockConsumer, ends: Mapping[TopicPartition, int]) -> bool:
+    """The position also moves over transaction markers and compacted records, which bring no record."""
+    return all([await consumer.position(at) >= end for at, end in ends.items()])
