@@ -34,5 +34,5 @@ class Partitioner:
                 unknown = distinct
             for key in unknown:
                 known[key] = self._home if key is None else (murmur2(key) & 0x7FFFFFFF) % self._partitions
-        spread = [known[key] for key in keys]
-        return spread[0] if len(set(spread)) == 1 else spread
+        targets = {known[key] for key in distinct}
+        return targets.pop() if len(targets) == 1 else [known[key] for key in keys]

@@ -128,8 +128,8 @@ class TaskInputs:
         arrivals = intake.read(
             values,
             [record.key for record in records],
-            [record.timestamp for record in records],
-            [record.offset for record in records],
+            [record.timestamp for record in records] if intake.reads_timestamps else [],
+            _offsets(records),
         )
         batch, behind = self._watermarks.admit(name, at.partition, arrivals.batch, now_ms=now_ms)
         failed = {failure.offset for failure in arrivals.failures}
@@ -148,6 +148,12 @@ class TaskInputs:
             self._watermarks.rest(name, block.partition)
         origin = Origin(block.origin_topic, block.origin_partition, 0)
         return Parcel(batch, late, [], origin, born_ms=read_born(record.headers), size_bytes=len(record.value))
+
+
+def _offsets(records: list[Record]) -> Sequence[int]:
+    """The offsets of some records, which have no gaps where nothing was compacted and no transaction ended."""
+    first, last = records[0].offset, records[-1].offset
+    return range(first, last + 1) if last - first + 1 == len(records) else [record.offset for record in records]
 
 
 def _joined(one: Batch, other: Batch) -> Batch:

@@ -32,6 +32,8 @@ class SourceIntake:
         self._source = source
         self._decoder = Decoder(source.codec, fields=fields)
         self._reader = TimeReader(source.event_time, source.time_unit) if source.event_time is not None else None
+        self.reads_timestamps = self._reader is None
+        """Whether `read` needs the timestamps of Kafka."""
         self._clock = EventClock(source)
         self.tables: dict[str, Table] = {"clock": self._clock.table}
 
@@ -42,7 +44,10 @@ class SourceIntake:
         timestamps_ms: Sequence[int],
         offsets: Sequence[int],
     ) -> Arrivals:
-        """Parallel columns of Kafka records, in partition order: offsets count up, perhaps with gaps."""
+        """Parallel columns of Kafka records, in partition order: offsets count up, perhaps with gaps.
+
+        The timestamps may be missing where nobody reads them.
+        """
         read = offsets
 
         def whole(offset: int) -> Value:

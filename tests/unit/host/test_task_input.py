@@ -4,6 +4,7 @@ from base64 import b64decode, b64encode
 from types import SimpleNamespace
 
 import msgspec
+import pytest
 from aiokafka import TopicPartition
 
 from services.host.segment_plan import Input
@@ -61,3 +62,16 @@ def test_a_parcel_tells_how_many_bytes_it_was() -> None:
     records = [SimpleNamespace(value=raw, key=None, timestamp=1, offset=i, headers=()) for i, raw in enumerate(raws)]
     (parcel,) = TaskInputs([PLAN], 0).read("packets", records, now_ms=0)
     assert 8 == parcel.size_bytes
+
+
+@pytest.mark.parametrize("offsets", [(3, 4, 5), (3, 7, 9)])
+def test_records_keep_their_offsets_also_where_there_are_gaps(offsets: tuple[int, ...]) -> None:
+    """A transaction's marker takes an offset; a dead letter with another record's origin could not be replayed."""
+    raws = [b'{"ts":1}', b"broken", b'{"ts":2}']
+    records = [
+        SimpleNamespace(value=raw, key=None, timestamp=1, offset=offset, headers=())
+        for raw, offset in zip(raws, offsets, strict=True)
+    ]
+    (parcel,) = TaskInputs([PLAN], 0).read("packets", records, now_ms=0)
+    assert [offsets[1]] == [failure.offset for failure in parcel.failures]
+    assert [offsets[0], offsets[2]] == list(parcel.batch.offsets)
