@@ -101,6 +101,8 @@ class Leader:
         """Flows that would not serve, or have said that they will not for long."""
         self._alarmed = False
         """A host of the flow became crowded during the present search."""
+        self._shunned: dict[str, float] = {}
+        """Hosts that died or let an enforcement ant vanish, and until when no task goes there."""
         self._corrections: dict[str, HostView] = {}
         """Hosts that turned an enforcement ant of this search back, as it saw them."""
         self.grants = Grants()
@@ -185,6 +187,7 @@ class Leader:
     def _on_host_lost(self, event: HostLost, rng: Chance) -> list[LeaderEffect]:
         """Whatever the leader was doing, what it found may include the dead host: start again if it matters."""
         self.grants.forget(event.host)
+        self._shun(event.host)
         if self.phase is Phase.LINGERING:
             serving = self.grants.tappers and event.host not in self.running.values()
             return [] if serving else self._end()
@@ -212,6 +215,7 @@ class Leader:
 
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on, nor wait for ants that found no way."""
+        self._shunned.clear()
         searching = self._search is not None and self._search.stage is Stage.SCOUTING
         if searching or self._why_look() is Reason.WATCH:
             return []
@@ -240,6 +244,8 @@ class Leader:
         if event.name != "patience":
             return []
         if self.phase is Phase.ENFORCING:
+            assert self._enforcing is not None
+            self._shun(*(stop.host for stop in self._enforcing.ant.stops if stop.host not in self.running.values()))
             return [*self._abandon_enforcement(), *self._try_again("the enforcement ant did not come back", rng)]
         return self._on_ant_home(event, rng) if self.phase is Phase.SEARCHING else []
 
@@ -342,7 +348,7 @@ class Leader:
         kept = tuple(sorted(self.flow.graph.task_index[task] for task in self.grants.tasks))
         # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
         damped = reason is Reason.WATCH and self._unmeasured_rounds == 0
-        barred = self._damping.cooling(now_ms=self._now_ms) if damped else ()
+        barred = (*(self._damping.cooling(now_ms=self._now_ms) if damped else ()), *self._shunning())
         seen = tuple(self._corrections.values())
         bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority, barred, seen)
         self.phase = Phase.SEARCHING
@@ -356,6 +362,15 @@ class Leader:
         social = self.ants.scouting.social
         measure = measuring_ant(self.flow, self.running, self.taps, number=self._round, home=self.host, social=social)
         return [measure, *route]
+
+    def _shun(self, *hosts: str) -> None:
+        """Cells further away may still tell scouts of a dead host; the leader knows better, for a while."""
+        self._shunned |= dict.fromkeys(hosts, self._now_ms + self.params.shun_ms)
+
+    def _shunning(self) -> list[tuple[str, int]]:
+        self._shunned = {host: until_ms for host, until_ms in self._shunned.items() if until_ms > self._now_ms}
+        every_task = (1 << self.flow.graph.task_count) - 1
+        return [(host, every_task) for host in sorted(self._shunned)]
 
     def _try_again(self, why: str, rng: Chance) -> list[LeaderEffect]:
         """The attempt failed: begin anew with fresh ants, or rest for a while."""

@@ -476,3 +476,28 @@ def test_a_refused_move_is_tried_again_at_once_with_what_the_refusal_taught() ->
     stage.tell(Enforced(2, committed=False, why="dear", seen=HostView("y", 1.0, Load())))
     assert stage.sent(RoutingAnt)
     assert stage.sent(MeasuringAnt)
+
+
+def test_scouts_keep_away_from_a_dead_host_until_something_heals() -> None:
+    """Cells far from it still tell of it as it was; the flow would be sent there again and again."""
+    stage = Stage().placed("x", "x")
+    stage.tell(HostLost("x"))
+    stage.ants_return()
+    assert {(("x", 0b11),)} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+    stage.tell(TimerFired("patience"))
+    stage.tell(Healed())
+    stage.tell(Place())
+    stage.ants_return()
+    assert {()} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+
+
+def test_scouts_keep_away_from_where_an_enforcement_ant_vanished() -> None:
+    """Nobody has noticed a death there yet, but the next ant would vanish too."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("y", "z")
+    stage.report("y", "z")
+    stage.tell(TimerFired("patience"))
+    stage.ants_return()
+    assert {(("y", 0b11), ("z", 0b11))} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
