@@ -16,12 +16,12 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from services.host.partitioner import Partitioner
 from tests.chaos.functions import UNLUCKY
+from tests.chaos.ground import until
 
 USERS, ITEMS = 12, 5
 BEGIN_MS = 1_700_000_000_000
 STEP_MS = 40
 LATENESS_MS = 2_000
-DELIVERY_TIMEOUT_MS = 90_000
 
 POISON = (b"{broken", b"[1, 2]", b'{"n": 1, "user": "u0"}', b"\xff\xfe", b'"text"')
 """No JSON, no object, no time, no text, no object."""
@@ -91,7 +91,7 @@ class Feeder:
             {
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
-                "delivery.timeout.ms": DELIVERY_TIMEOUT_MS,
+                "delivery.timeout.ms": 0,  # for ever
                 "linger.ms": 5,
                 "log_level": 0,
             }
@@ -108,8 +108,7 @@ class Feeder:
     def finish(self) -> None:
         """Returns when the broker has everything."""
         self._thread.join()
-        left = self._producer.flush(DELIVERY_TIMEOUT_MS / 1_000)
-        assert not left, f"the broker did not take {left} records: the fault test itself is broken"
+        until(lambda: not self._producer.flush(1.0), "the broker has taken all records")
         assert not self._faults, f"{self._faults[0]}: the fault test itself is broken"
 
     def stop(self) -> None:
