@@ -46,6 +46,7 @@ class Settings:
         metadata={"help": "Folder of downloads, for all clones"},
     )
     brokers: int = field(default=1, metadata={"help": "Embedded Kafka brokers, each in a region of its own"})
+    world: Path | None = field(default=None, metadata={"help": "A world file: regions, hosts, and how far they are"})
     bootstrap: str | None = field(default=None, metadata={"help": "Your own Kafka, as host:port; none is started then"})
     redis_url: str | None = field(default=None, metadata={"help": "Your own Redis; none is started then"})
     kafka_home: Path | None = field(default=None, metadata={"help": "An unpacked Kafka 4 to run; none is fetched then"})
@@ -132,7 +133,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _parse(name: str, value: Any, *, where: str) -> Any:
     """The value in its own type. Text is what the environment has; a file and a flag may have more."""
-    if name in ("home", "cache", "kafka_home", "cluster_key_file"):
+    if name in ("home", "cache", "kafka_home", "world", "cluster_key_file"):
         if not isinstance(value, str | Path):
             raise SettingsError(f"{where}: {name} is {value!r}, expected a path", "write it in quotes")
         return Path(value).expanduser().absolute()

@@ -18,11 +18,13 @@ from services.embedded.furniture import compare_topics
 from services.embedded.home import Home
 from services.embedded.jars import read_jar_set, wrong_jars
 from services.embedded.java import find_java
+from services.embedded.links import Gates
 from services.embedded.ports import LOOPBACK, choose_ports, is_free
 from services.embedded.probes import KafkaProbe, RedisProbe
 from services.embedded.redis_server import redis_program
 from services.embedded.remote import View, look
 from services.embedded.stack import KAFKA_JARS
+from services.embedded.world_check import measure_ways
 from services.settings import Settings
 
 PYTHON_MIN = (3, 11)
@@ -33,6 +35,8 @@ CLOCK_SKEW_S_MAX = 2.0
 CLOCK_EARLIEST_S = 1_700_000_000.0
 """November 2023: no machine that runs this code lives before it."""
 DIFFERENCES_SHOWN_MAX = 3
+WAY_ERROR_MS_MAX, WAY_ERROR_SHARE_MAX = 5.0, 0.1
+"""A way may be off by the larger of these."""
 
 
 class Verdict(StrEnum):
@@ -66,6 +70,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         "clock": lambda: check_clock(settings, view),
         "broker": lambda: check_broker(settings, view),
         "redis": lambda: check_redis(settings, view),
+        "world": lambda: check_world(settings, view),
         "topics": lambda: check_topics(settings, view),
     }
     for name, check in checks.items():
@@ -197,6 +202,31 @@ def check_redis(settings: Settings, view: View) -> Finding:
     if RedisProbe(url=url).answers():
         return _ok("redis", "answering")
     return _failed("redis", "no answer", "it may be restarting; else see logs/redis.log in the home folder")
+
+
+def check_world(settings: Settings, view: View) -> Finding:
+    """Whether the regions are as far from each other as the world says."""
+    world = view.record.world if view.holder is not None and view.record is not None else None
+    if world is None:
+        return _skipped("world", "none is played; stigmergy up --world FILE plays one")
+    try:
+        gates = msgspec.json.decode(Home(settings.home).links.read_bytes(), type=Gates)
+        measured = list(measure_ways(gates))
+    except FileNotFoundError:
+        return _ok("world", f"{world.name}: nothing lies between its regions")
+    except OSError as fault:
+        return _failed(
+            "world", f"{world.name}: a gate does not answer: {fault}", "see logs/links.log in the home folder"
+        )
+    worst = max(measured, key=lambda way: abs(way.error_ms))
+    wanted_ms = 2 * worst.gate.delay_ms
+    found = (
+        f"{world.name}: {len(measured)} ways; farthest off: {worst.gate.client} to {worst.gate.broker}, "
+        f"{worst.round_trip_ms:.1f} ms instead of {wanted_ms:.1f}"
+    )
+    if abs(worst.error_ms) > max(WAY_ERROR_MS_MAX, WAY_ERROR_SHARE_MAX * wanted_ms):
+        return _warning("world", found, "the machine is too busy to play this world well; stop some of what runs on it")
+    return _ok("world", found)
 
 
 def check_topics(settings: Settings, view: View) -> Finding:

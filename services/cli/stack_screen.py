@@ -12,7 +12,7 @@ from rich.text import Text
 
 from services.cli.screen import console, errors, print_json
 from services.embedded.furniture import DEMO_SOURCE
-from services.embedded.record import ProcessRecord, StackRecord
+from services.embedded.record import ProcessRecord, StackRecord, WayRecord, WorldRecord
 from services.logs import hide_in_text, hide_in_values
 from services.settings import load_settings
 from topics.admin import Difference
@@ -23,6 +23,8 @@ def show_stack(record: StackRecord, home: Path, *, detached: bool) -> None:
     program = _program()
     there = "" if home == load_settings().settings.home else f" --home {home}"
     console.print(Panel(process_table(record.processes), title="Stigmergy is up", title_align="left", expand=False))
+    if record.world is not None:
+        console.print(world_table(record.world))
     tips = Table(box=None, show_header=False, pad_edge=False)
     tips.add_row(
         "see it", Text(", ".join(f"{program} {command}{there}" for command in ("status", "flows", "top")), "cyan")
@@ -50,6 +52,25 @@ def process_table(processes: Sequence[ProcessRecord], answers: Sequence[bool] | 
         pid = "yours" if not process.log else str(process.pid or "-")
         table.add_row(process.name, state, hide_in_text(process.address), pid, str(process.restarts))
     return table
+
+
+def world_table(world: WorldRecord) -> Table:
+    """Regions and the round trips between them; a limited way also shows its bandwidth."""
+    ways = {way.between: way for way in world.ways}
+    table = Table(box=None, header_style="bold", pad_edge=False, title=f"world {world.name}", title_justify="left")
+    for column in ("region", "broker", "hosts", *world.regions):
+        table.add_column(column, justify="left" if column in ("region", "broker") else "right")
+    for region, hosts in world.regions.items():
+        cells = [_way(ways.get((min(region, other), max(region, other)))) for other in world.regions]
+        table.add_row(region, "yes" if region in world.brokers else "-", str(len(hosts)), *cells)
+    return table
+
+
+def _way(way: WayRecord | None) -> str:
+    if way is None:
+        return "."
+    limit = f", {way.bandwidth_mbit:g} Mbit/s" if way.bandwidth_mbit is not None else ""
+    return f"{way.round_trip_ms:g} ms{limit}"
 
 
 def show_differences(differences: Sequence[Difference]) -> None:

@@ -7,7 +7,7 @@ from services.cli.exits import ExitCode
 from services.cli.flows import look_at_flows, trouble_lines
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console
-from services.cli.stack_screen import print_stack, process_table
+from services.cli.stack_screen import print_stack, process_table, world_table
 from services.embedded.home import Home
 from services.embedded.remote import View, look
 from services.logs import hide_in_text
@@ -48,6 +48,8 @@ def _show(place: Home, view: View, code: ExitCode) -> None:
         return
     if view.record is not None:
         console.print(process_table(view.record.processes, [seen.answers for seen in view.seen] or None))
+    if view.record is not None and view.record.world is not None:
+        console.print(world_table(view.record.world))
     ready = Text("all is ready", "bold green") if code is ExitCode.OK else Text("not ready yet", "bold yellow")
     console.print(Text.assemble(ready, f", in {place.path}"), soft_wrap=True)
 
@@ -62,6 +64,7 @@ def _as_values(place: Home, view: View) -> dict[str, object]:
         "bootstrap": view.record.bootstrap if running and view.record is not None else None,
         "redis_url": view.record.redis_url if running and view.record is not None else None,
         "error": view.record.error if view.record is not None else None,
+        "world": view.record.world if running and view.record is not None else None,
         "processes": [
             {
                 "name": seen.record.name,

@@ -21,6 +21,8 @@ from services.demo.furnish import furnish_demo
 from services.embedded.furniture import compare_topics, make_topics
 from services.embedded.record import StackRecord, read_record
 from services.embedded.stack import EmbeddedStack, StackParams, kafka_class_path
+from services.embedded.world_file import load_world
+from services.embedded.world_hosts import furnish_world
 from services.logs import configure_logs
 from services.settings import Settings, load_settings
 from topics.admin import Difference
@@ -33,6 +35,9 @@ def up(
     *,
     home: HomeOption = None,
     brokers: Annotated[int | None, typer.Option(help="Embedded Kafka brokers, each in a region of its own.")] = None,
+    world: Annotated[
+        Path | None, typer.Option(help="Play a world: its regions, hosts and ways.", dir_okay=False)
+    ] = None,
     bootstrap: Annotated[str | None, typer.Option(help="Your own Kafka, as host:port; none is started then.")] = None,
     redis_url: Annotated[str | None, typer.Option(help="Your own Redis; none is started then.")] = None,
     kafka_home: Annotated[Path | None, typer.Option(help="An unpacked Kafka 4 to run.", file_okay=False)] = None,
@@ -44,6 +49,7 @@ def up(
     flags = {
         "home": home,
         "brokers": brokers,
+        "world": world,
         "bootstrap": bootstrap,
         "redis_url": redis_url,
         "kafka_home": kafka_home,
@@ -73,15 +79,18 @@ def _fetch(settings: Settings) -> None:
 def _in_foreground(settings: Settings, *, as_json: bool) -> None:
     log = structlog.get_logger()
     differences: list[Difference] = []
+    params = stack_params(settings)
 
     def furnish(stack: EmbeddedStack) -> None:
         differences.extend(make_topics(stack.bootstrap))
-        if settings.demo:
+        if params.world is not None:
+            furnish_world(stack, params.world)
+        elif settings.demo:
             furnish_demo(stack)
 
     with stop_signals_interrupt(), _Progress(log.info) as progress:
         try:
-            with EmbeddedStack(stack_params(settings), furnish=furnish, on_event=progress.tell) as stack:
+            with EmbeddedStack(params, furnish=furnish, on_event=progress.tell) as stack:
                 progress.end()
                 record = read_record(stack.home.record)
                 assert record is not None
@@ -130,9 +139,11 @@ def _announce(record: StackRecord, home: Path, *, as_json: bool, detached: bool)
 
 def stack_params(settings: Settings) -> StackParams:
     """The part of the settings that the embedded stack needs."""
+    world = load_world(settings.world) if settings.world is not None else None
     return StackParams(
         home=settings.home,
-        brokers=settings.brokers,
+        brokers=len(world.brokers) if world is not None else settings.brokers,
+        world=world,
         bootstrap=settings.bootstrap,
         redis_url=settings.redis_url,
         kafka_home=settings.kafka_home,

@@ -56,6 +56,11 @@ class Home:
         return self.path / "cluster.json"
 
     @property
+    def links(self) -> Path:
+        """The gates of a world: see links.py."""
+        return self.path / "links.json"
+
+    @property
     def key(self) -> Path:
         """The cluster's key, if the stack made one: see services/cluster_key.py."""
         return self.path / "cluster.key"
@@ -120,7 +125,7 @@ class Home:
         with self.locked():
             for folder in (self.kafka, self.redis, self.logs):
                 shutil.rmtree(folder, ignore_errors=True)
-            for file in (self.record, self.cluster, self.key, self.lock):
+            for file in (self.record, self.cluster, self.links, self.key, self.lock):
                 file.with_suffix(".part").unlink(missing_ok=True)  # left when the disk was full
                 file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):

@@ -5,6 +5,7 @@ cache, so killing a broker loses none.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from services.embedded.cluster import Cluster, Site
@@ -51,7 +52,14 @@ FAST_RETURN = {"broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms"
 """A killed broker may register again when its session has ended: after 3 s instead of 9. Nobody else would lead."""
 
 
-def prepare_brokers(home: Home, cluster: Cluster, class_path: str) -> list[Process]:
+def prepare_brokers(
+    home: Home,
+    cluster: Cluster,
+    class_path: str,
+    *,
+    replication_max: int = REPLICATION_MAX,
+    after: tuple[str, ...] = (),
+) -> list[Process]:
     """Writes each broker's settings, formats its storage if it is new, and describes its process."""
     java = find_java()
     for site in cluster.sites:
@@ -59,15 +67,18 @@ def prepare_brokers(home: Home, cluster: Cluster, class_path: str) -> list[Proce
         folder.mkdir(parents=True, exist_ok=True)
         (home.logs / site.name).mkdir(parents=True, exist_ok=True)
         (folder / "log4j2.properties").write_text(LOG4J_PROPERTIES)
-        lines = [f"{key}={value}" for key, value in broker_properties(home, cluster, site).items()]
+        lines = [f"{key}={value}" for key, value in broker_properties(home, cluster, site, replication_max).items()]
         (folder / "server.properties").write_text("\n".join(lines) + "\n")
     _format_new(home, cluster, java.program, class_path)
-    return [_describe(home, cluster, site, java.program, class_path) for site in cluster.sites]
+    brokers = [_describe(home, cluster, site, java.program, class_path) for site in cluster.sites]
+    return [replace(broker, after=after) for broker in brokers]
 
 
-def broker_properties(home: Home, cluster: Cluster, site: Site) -> dict[str, str | int]:
+def broker_properties(
+    home: Home, cluster: Cluster, site: Site, replication_max: int = REPLICATION_MAX
+) -> dict[str, str | int]:
     """The settings of one broker."""
-    replication = min(REPLICATION_MAX, len(cluster.sites))
+    replication = min(replication_max, len(cluster.sites))
     in_sync_min = max(1, replication - 1)
     properties: dict[str, str | int] = {
         "node.id": site.id,
@@ -94,7 +105,28 @@ def broker_properties(home: Home, cluster: Cluster, site: Site) -> dict[str, str
         "min.insync.replicas": in_sync_min,
         "replica.fetch.max.bytes": 16 * 2**20,
     }
+    properties |= _door_properties(properties, site)
     return properties | (FAST_FAILOVER if len(cluster.sites) > 1 else FAST_RETURN)
+
+
+def _door_properties(properties: dict[str, str | int], site: Site) -> dict[str, str | int]:
+    """In a world: a listener for each region, known to its clients at the gate before it.
+
+    Brokers are clients of each other, as from their own region: replication takes the same ways as everybody else. The
+    quorum of controllers does not: it would elect a new leader at every hiccup of the machine that plays the world.
+    """
+    if not site.doors:
+        return {}
+    names = {door.region: f"R{number}" for number, door in enumerate(site.doors)}
+    listens = [f"{names[door.region]}://{LOOPBACK}:{door.port}" for door in site.doors]
+    tells = [f"{names[door.region]}://{door.address}" for door in site.doors]
+    maps = [f"{name}:PLAINTEXT" for name in names.values()]
+    return {
+        "listeners": ",".join([str(properties["listeners"]), *listens]),
+        "advertised.listeners": ",".join([str(properties["advertised.listeners"]), *tells]),
+        "listener.security.protocol.map": ",".join([str(properties["listener.security.protocol.map"]), *maps]),
+        "inter.broker.listener.name": names[site.region],
+    }
 
 
 def _describe(home: Home, cluster: Cluster, site: Site, java: str, class_path: str) -> Process:

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from services.embedded.ports import LOOPBACK
+
 ANSWER_TIMEOUT_S = 2.0
 
 
@@ -69,7 +71,17 @@ class HttpProbe(msgspec.Struct, frozen=True, tag="http"):
             connection.close()
 
 
-Probe = KafkaProbe | RedisProbe | HttpProbe
+class PortsProbe(msgspec.Struct, frozen=True, tag="ports"):
+    """A server that answers nothing itself is ready when it listens on all its ports."""
+
+    ports: tuple[int, ...]
+
+    def answers(self) -> bool:
+        """Connects to each of them."""
+        return all(_listens(f"{LOOPBACK}:{port}") for port in self.ports)
+
+
+Probe = KafkaProbe | RedisProbe | HttpProbe | PortsProbe
 
 
 def _listens(address: str) -> bool:

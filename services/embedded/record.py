@@ -21,6 +21,27 @@ class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int = 0
 
 
+class WayRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies between two regions of a world."""
+
+    between: tuple[str, str]
+    round_trip_ms: float
+    bandwidth_mbit: float | None = None
+
+
+class WorldRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The world that a stack plays: the hosts of each region, which regions have a broker, and all ways.
+
+    `bootstraps`: where clients of a region reach the brokers.
+    """
+
+    name: str
+    regions: dict[str, tuple[str, ...]]
+    brokers: tuple[str, ...]
+    ways: tuple[WayRecord, ...]
+    bootstraps: dict[str, str]
+
+
 class StackRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The whole stack. `error` says why it is not running, when its start failed."""
 
@@ -30,6 +51,7 @@ class StackRecord(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[ProcessRecord, ...] = ()
     ready: bool = False
     error: str | None = None
+    world: WorldRecord | None = None
 
 
 def write_record(path: Path, record: StackRecord) -> None:

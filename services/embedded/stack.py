@@ -20,7 +20,7 @@ import psutil
 from platformdirs import user_cache_path
 
 from services.cluster_key import make_key
-from services.embedded.cluster import settle
+from services.embedded.cluster import Cluster, settle
 from services.embedded.errors import StackError
 from services.embedded.home import Home, is_alive
 from services.embedded.jars import OnProgress, ensure_jars, read_jar_set
@@ -28,9 +28,11 @@ from services.embedded.kafka import prepare_brokers
 from services.embedded.lifecycle import State
 from services.embedded.probes import KafkaProbe, Probe, RedisProbe
 from services.embedded.process import Process
-from services.embedded.record import ProcessRecord, StackRecord, read_record, write_record
+from services.embedded.record import ProcessRecord, StackRecord, WorldRecord, read_record, write_record
 from services.embedded.redis_server import prepare_redis
 from services.embedded.supervisor import Supervisor
+from services.embedded.world import World
+from services.embedded.world_gates import prepare_links, world_record
 from services.settings import BROKERS_MAX
 
 KAFKA_JARS = Path(__file__).with_name("kafka.jars")
@@ -52,6 +54,7 @@ class StackParams:
 
     home: Path
     brokers: int = 1
+    world: World | None = None
     bootstrap: str | None = None
     redis_url: str | None = None
     kafka_home: Path | None = None
@@ -60,6 +63,8 @@ class StackParams:
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= BROKERS_MAX:
             raise StackError(f"{self.brokers} brokers", f"choose between 1 and {BROKERS_MAX}")
+        if self.world is not None and self.bootstrap is not None:
+            raise StackError("a world has brokers of its own", "leave out --bootstrap, or --world")
 
 
 def kafka_class_path(params: StackParams, on_progress: OnProgress | None = None) -> str:
@@ -91,6 +96,7 @@ class EmbeddedStack:
         self.redis_url = params.redis_url or ""
         self._furnish = furnish
         self._on_event = on_event
+        self._world: WorldRecord | None = None
         self._foreign: list[ProcessRecord] = []
         self._ready = False
         self._writing = threading.Lock()
@@ -136,6 +142,10 @@ class EmbeddedStack:
         self.home.record.unlink(missing_ok=True)
         self._undo.close()
 
+    def bootstrap_from(self, region: str) -> str:
+        """The brokers as clients in this region reach them: in a world through its gates."""
+        return self._world.bootstraps[region] if self._world is not None else self.bootstrap
+
     def records(self) -> tuple[ProcessRecord, ...]:
         """All that the stack consists of, as it is now."""
         return (*self._foreign, *self._supervisor.records())
@@ -144,13 +154,14 @@ class EmbeddedStack:
         end_leftovers(self.home)
         make_key(self.home.key)
         class_path = None if self.params.bootstrap else kafka_class_path(self.params)
-        cluster = settle(self.home.cluster, 0 if self.params.bootstrap else self.params.brokers)
+        world = self.params.world
+        cluster = settle(self.home.cluster, 0 if self.params.bootstrap else self.params.brokers, world)
         self.bootstrap = self.params.bootstrap or cluster.bootstrap
         processes: list[Process] = []
         if class_path is None:
             self._use_foreign("kafka", self.bootstrap, KafkaProbe(bootstrap=self.bootstrap))
         else:
-            processes += prepare_brokers(self.home, cluster, class_path)
+            processes += self._prepare_kafka(cluster, class_path)
         if self.params.redis_url is not None:
             self._use_foreign("redis", self.params.redis_url, RedisProbe(url=self.params.redis_url))
         else:
@@ -161,6 +172,17 @@ class EmbeddedStack:
         self._furnish(self)
         self._ready = True
         self._write_record()
+
+    def _prepare_kafka(self, cluster: Cluster, class_path: str) -> list[Process]:
+        """The brokers, and before them the ways of the world in which they stand."""
+        world = self.params.world
+        if world is None:
+            return prepare_brokers(self.home, cluster, class_path)
+        self._world = world_record(world, cluster)
+        links = prepare_links(self.home, world, cluster)
+        after = tuple(process.name for process in links)
+        brokers = prepare_brokers(self.home, cluster, class_path, replication_max=world.replication, after=after)
+        return [*links, *brokers]
 
     def _use_foreign(self, name: str, address: str, probe: Probe) -> None:
         """Takes part in something that the user runs themselves, if it answers."""
@@ -184,6 +206,7 @@ class EmbeddedStack:
                 processes=self.records(),
                 ready=self._ready,
                 error=error,
+                world=self._world,
             )
             write_record(self.home.record, record)
 

@@ -1,0 +1,35 @@
+"""Hosts, and other processes of ours that answer on a health port, inside an embedded stack."""
+
+import sys
+
+from services.embedded.ports import LOOPBACK
+from services.embedded.probes import HttpProbe
+from services.embedded.process import Process
+from services.embedded.stack import EmbeddedStack
+from services.settings import PREFIX
+
+STOP_TIMEOUT_S = 30.0
+"""More than a host takes at most."""
+
+
+def host_process(stack: EmbeddedStack, name: str, region: str, port: int, capacity: float | None = None) -> Process:
+    """A host in a region: it reaches the brokers as everybody there does."""
+    command = [sys.executable, "-m", "services.host", "--name", name, "--region", region, "--log-format", "json"]
+    command += ["--bootstrap", stack.bootstrap_from(region), "--key-file", str(stack.home.key)]
+    if capacity is not None:
+        command += ["--capacity", repr(capacity)]
+    return served_process(stack, name, tuple(command), port)
+
+
+def served_process(stack: EmbeddedStack, name: str, command: tuple[str, ...], port: int) -> Process:
+    """A process with a health page, which starts when brokers and Redis are ready."""
+    return Process(
+        name=name,
+        command=(*command, "--port", str(port)),
+        ready=HttpProbe(url=f"http://{LOOPBACK}:{port}/health"),
+        address=f"{LOOPBACK}:{port}",
+        log=stack.home.logs / f"{name}.log",
+        after=tuple(each.name for each in stack.records() if each.log),  # what the user runs has no log of ours
+        environment={PREFIX + "REDIS_URL": stack.redis_url},  # it may hold credentials, which a command line shows
+        stop_timeout_s=STOP_TIMEOUT_S,
+    )
