@@ -1,0 +1,120 @@
+"""Leaders move between real brokers under load: each comes to its end, and not one record is lost or doubled."""
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from placement.leading import LeaderMove
+from services.embedded import EmbeddedStack, StackParams
+from services.placement.leadership import BrokerLeadership, LeaderMoved
+
+WAIT_S = 60.0
+
+
+class Load:
+    """Sends numbers to one partition without pause, and stops when it is told to."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.sent = 0
+        self._topic = topic
+        self._stop = threading.Event()
+        self._failed: list[str] = []
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1, "metadata.max.age.ms": 1_000}
+        )
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._producer.produce(self._topic, value=str(self.sent), partition=0, on_delivery=self._told)
+            self.sent += 1
+            self._producer.poll(0)
+            time.sleep(0.0005)
+
+    def _told(self, error: KafkaError | None, _message: object) -> None:
+        if error is not None:
+            self._failed.append(str(error))
+
+    def end(self) -> int:
+        self._stop.set()
+        self._thread.join()
+        assert 0 == self._producer.flush(WAIT_S)
+        assert [] == self._failed
+        return self.sent
+
+
+def read_all(bootstrap: str, topic: str, count: int) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic, "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[int] = []
+    deadline_s = time.monotonic() + WAIT_S
+    while len(found) < count and time.monotonic() < deadline_s:
+        found += [int(record.value()) for record in consumer.consume(10_000, timeout=1.0) if not record.error()]
+    consumer.close()
+    return found
+
+
+def moved(topic: str, before: tuple[int, ...], after: tuple[int, ...]) -> LeaderMove:
+    return LeaderMove(topic, 0, before, after, now_ms=50.0, then_ms=10.0)
+
+
+async def carry_out(bootstrap: str, moves: list[LeaderMove], timeout_s: float = WAIT_S) -> list[LeaderMoved]:
+    leadership = BrokerLeadership(bootstrap, move_timeout_s=timeout_s)
+    await leadership.start()
+    try:
+        return await leadership.carry_out(moves)
+    finally:
+        await leadership.close()
+
+
+async def how_it_is(bootstrap: str, topic: str) -> tuple[int, tuple[int, ...]]:
+    leadership = BrokerLeadership(bootstrap)
+    await leadership.start()
+    try:
+        return (await leadership.partitions(topic))[0]
+    finally:
+        await leadership.close()
+
+
+@pytest.mark.timeout(300)
+def test_leaders_move_under_load_and_nothing_is_lost(tmp_path: Path, redis_url: str) -> None:
+    """A partition alone is copied to its new broker; one with followers elects another of them."""
+    with EmbeddedStack(StackParams(home=tmp_path, brokers=3, redis_url=redis_url)) as stack:
+        admin = AdminClient({"bootstrap.servers": stack.bootstrap})
+        topics = {"alone": [[1]], "kept": [[1, 2, 3]]}
+        for name, replicas in topics.items():
+            new = NewTopic(name, num_partitions=1, replica_assignment=replicas)
+            admin.create_topics([new])[name].result(timeout=30)
+
+        loads = {name: Load(stack.bootstrap, name) for name in topics}
+        for target in (2, 3, 1):
+            moves = []
+            for name in topics:
+                leader, replicas = asyncio.run(how_it_is(stack.bootstrap, name))
+                after = (target,) if name == "alone" else (target, *(each for each in replicas if each != target))
+                moves.append(moved(name, replicas, after))
+                assert leader != target
+            ends = asyncio.run(carry_out(stack.bootstrap, moves))
+            assert ["", ""] == [end.failure for end in ends], ends
+            print(f"to broker {target}: " + ", ".join(f"{end.move.topic} {end.took_s:.2f} s" for end in ends))
+            for move in moves:
+                assert (target, set(move.after)) == _leader_and_set(stack.bootstrap, move.topic)
+        for name, load in loads.items():
+            count = load.end()
+            assert list(range(count)) == read_all(stack.bootstrap, name, count), name
+
+        # A broker that is not there: refused, and the partition stays as it is.
+        (end,) = asyncio.run(carry_out(stack.bootstrap, [moved("alone", (1,), (7,))]))
+        assert "no such broker is registered" in end.failure
+        assert (1, {1}) == _leader_and_set(stack.bootstrap, "alone")
+
+
+def _leader_and_set(bootstrap: str, topic: str) -> tuple[int, set[int]]:
+    leader, replicas = asyncio.run(how_it_is(bootstrap, topic))
+    return leader, set(replicas)
