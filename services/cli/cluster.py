@@ -27,3 +27,13 @@ def bootstrap_of(bootstrap: str | None, home: Path | None) -> str:
             f"nothing runs in {settings.home}", "start it with stigmergy up, or name your Kafka with --bootstrap"
         )
     return record.bootstrap
+
+
+def known_redis(redis_url: str | None, home: Path | None) -> str | None:
+    """The address from the flag or a setting, else from the stack that runs in the home; None if there is neither."""
+    settings = load_settings({"home": home, "redis_url": redis_url}).settings
+    if settings.redis_url is not None:
+        return settings.redis_url
+    place = Home(settings.home)
+    record = read_record(place.record) if place.holder() is not None else None
+    return (record.redis_url or None) if record is not None else None

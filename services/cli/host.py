@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.cluster import BootstrapOption, bootstrap_of, known_redis
 from services.cli.options import HomeOption
 from services.cluster_key import read_key
 from services.embedded.home import Home
@@ -35,6 +35,7 @@ def host(
     settings = load_settings({"home": home, "cluster_key_file": key_file}).settings
     key = read_key(settings.cluster_key_file or Home(settings.home).key)
     address = bootstrap_of(bootstrap, home)
+    redis_url = known_redis(None, home)
     from services.host.calibration import calibrate
     from services.host.cell.service import CellParams
     from services.host.host import HostParams
@@ -51,7 +52,7 @@ def host(
         allow=tuple(allow or ()),
         port=port,
         software=software(),
-        cell=CellParams(silent_ms=silent * 1e3),
+        cell=CellParams(silent_ms=silent * 1e3, redis_url=redis_url),
         memory_limit_bytes=memory_limit << 20 if memory_limit is not None else None,
         state_folder=state_folder or TEMPORARY,
     )

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,15 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from placement.pheromone import PheromoneParams
+from services.cli.cluster import known_redis
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.embedded.errors import NotRunningError, StackError
-from services.embedded.home import Home
-from services.embedded.record import read_record
 from services.host.cell.pheromone_layout import KeptVector
 from services.host.cell.pheromone_store import read_vectors
 from services.logs import hide_in_text
-from services.settings import load_settings
 
 app = typer.Typer()
 
@@ -36,7 +33,9 @@ def pheromone(
     as_json: AsJson = False,
 ) -> None:
     """Show a host's pheromone: for each destination the next hops, how likely each is, and what trips took."""
-    url = redis_of(redis_url, home)
+    url = known_redis(redis_url, home)
+    if url is None:
+        raise NotRunningError("no Redis is known", "start one with stigmergy up, or name yours with --redis-url")
     rows = [vector_row(vector) for vector in asyncio.run(_read(url, host))]
     if as_json:
         print_json({"host": host, "vectors": rows})
@@ -70,20 +69,6 @@ def vector_row(vector: KeptVector) -> dict[str, Any]:
         "age_ms": -state.refreshed_ms,
         "expires_in_ms": vector.left_ms if math.isfinite(vector.left_ms) else None,
     }
-
-
-def redis_of(redis_url: str | None, home: Path | None) -> str:
-    """The address from the flag or a setting, else from the stack that runs in the home."""
-    settings = load_settings({"home": home, "redis_url": redis_url}).settings
-    if settings.redis_url is not None:
-        return settings.redis_url
-    place = Home(settings.home)
-    record = read_record(place.record) if place.holder() is not None else None
-    if record is None or not record.redis_url:
-        raise NotRunningError(
-            f"nothing runs in {settings.home}", "start it with stigmergy up, or name your Redis with --redis-url"
-        )
-    return record.redis_url
 
 
 async def _read(url: str, host: str) -> list[KeptVector]:

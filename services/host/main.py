@@ -23,7 +23,7 @@ from services.host.host import STOP_TIMEOUT_S, Host, HostParams, ReplacedError
 from services.host.memory import TEMPORARY
 from services.logs import configure_logs
 from services.operators.collector import collect_rarely
-from services.settings import LOG_FORMATS, LOG_LEVELS, SettingsError
+from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, SettingsError
 
 log = structlog.get_logger(__name__)
 
@@ -94,7 +94,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
         memory_limit_bytes=given.memory_limit << 20 if given.memory_limit is not None else None,
         stop_timeout_s=given.stop_timeout,
         software=software(),
-        cell=CellParams(silent_ms=given.silent * 1e3),
+        cell=CellParams(silent_ms=given.silent * 1e3, redis_url=os.environ.get(PREFIX + "REDIS_URL") or None),
     )
     return params, given.log_level, given.log_format
 

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -22,7 +22,6 @@ from placement.chance import Chance, ChanceFor
 from placement.leader import Leader
 from placement.leader_events import GaveUp, Lingers, Published, Stayed, TimerFired, Withdrawn
 from placement.pheromone import PheromoneTable
-from placement.scent import Scent
 from topics.ants.envelope import Travelling
 
 log = structlog.get_logger(__name__)
@@ -35,21 +34,6 @@ HELD_BACK_MS = 1_000.0
 def brain_ms() -> float:
     """The time that cells and leaders on this host reckon with: it never jumps, and means nothing to other hosts."""
     return time.monotonic() * 1e3
-
-
-class Mirror(Protocol):
-    """Where a copy of the pheromone is kept. It must not wait for anything."""
-
-    def changed(self, pheromone: PheromoneTable, destination: str, *, now_ms: float) -> None:
-        """Ants or a scent have changed the vector to this destination."""
-        ...
-
-
-class NoMirror:
-    """Pheromone stays in memory."""
-
-    def changed(self, pheromone: PheromoneTable, destination: str, *, now_ms: float) -> None:
-        """Nobody else needs to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +57,18 @@ class CellBody:
         send: Callable[[str, Travelling], None],
         now_ms: Callable[[], float],
         decided: Callable[[Leader, Decided], None],
-        mirror: Mirror | None = None,
+        pheromone: PheromoneTable | None = None,
         is_lagging: Callable[[], bool] = lambda: False,
         ants: AntParams = IMPROVED,
     ) -> None:
-        """`now_ms` is the cluster's time, for the age of ants; `delay` that of data between any two hosts."""
+        """`now_ms` is the cluster's time, for the age of ants; `delay` that of data between any two hosts.
+
+        `pheromone`: a table that a store follows; without one it is the cell's own.
+        """
         self.host = host
         self.cell = Cell(host, capacity, {}, ants, delay=delay, direct=True)
+        if pheromone is not None:
+            self.cell.pheromone = pheromone
         self.leaders: dict[str, Leader] = {}
         self.lost: Counter[str] = Counter()
         self.failed = 0
@@ -88,7 +77,6 @@ class CellBody:
         self._send = send
         self._now_ms = now_ms
         self._decided = decided
-        self._mirror = mirror or NoMirror()
         self._is_lagging = is_lagging
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
 
@@ -142,17 +130,12 @@ class CellBody:
     # Interpreting effects.
 
     def _hear(self, message: Any, lineage: Lineage) -> None:
-        now_ms = brain_ms()
         try:
-            effects = self.cell.hear(message, now_ms=now_ms, rng=self.chance(self.host))
+            effects = self.cell.hear(message, now_ms=brain_ms(), rng=self.chance(self.host))
         except Exception:
             self.failed += 1
             log.exception("a message confused the cell and was dropped", kind=type(message).__name__)
             return
-        if isinstance(message, RoutingAnt | Scent):
-            self._mirror.changed(self.cell.pheromone, message.destination, now_ms=now_ms)
-        elif isinstance(message, ScoutingAnt) and message.stage is Stage.WEAKENING:
-            self._mirror.changed(self.cell.pheromone, message.order.end, now_ms=now_ms)
         self._carry_out(effects, lineage)
 
     def _carry_out(self, effects: Sequence[Any], lineage: Lineage) -> None:

@@ -24,6 +24,13 @@ def cell_exposition(cell: CellService) -> str:
         *metric("cell_neighbour_delay_ms", "gauge", "Delay to a neighbour", _by("neighbour", body.cell.links_ms)),
         *metric("cell_leaders", "gauge", "Flows led here", [({}, len(body.leaders))]),
     ]
+    if cell.store is not None:
+        health = cell.store.health
+        lines += [
+            *metric("cell_redis_connected", "gauge", "Whether pheromone reaches Redis", [({}, int(health.connected))]),
+            *metric("cell_redis_failures_total", "counter", "Times Redis did not answer", [({}, health.failures)]),
+            *metric("cell_pheromone_waiting", "gauge", "Vectors not yet in Redis", [({}, health.waiting)]),
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -94,8 +94,10 @@ class PheromoneStore:
         except (RedisError, OSError, TimeoutError) as fault:
             log.warning("no pheromone read back; the cell starts without", error=repr(fault))
             return 0
+        known = set(self.table.destinations())  # what the ants of now have taught counts more
         for vector in kept:
-            self.table.restore(vector.destination, vector.state, now_ms=self._now_ms())
+            if vector.destination not in known:
+                self.table.restore(vector.destination, vector.state, now_ms=self._now_ms())
         return len(kept)
 
     async def run(self) -> None:

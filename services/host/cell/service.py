@@ -10,13 +10,15 @@ from random import Random
 
 import structlog
 
+from placement.ants.params import IMPROVED
 from placement.leader import Leader
-from services.host.cell.body import CellBody, Decided, Mirror, brain_ms
+from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.delays import Delays
 from services.host.cell.flow_model import model_flow
 from services.host.cell.leaders import Leaders, Surface
 from services.host.cell.neighbours import has_changed, neighbours_of
+from services.host.cell.pheromone_store import PheromoneStore
 from services.host.cell.post import Post, PostParams
 from services.host.cell.probing import Probing, ProbingParams
 from services.host.cell.roster import SILENT_MS, Roster
@@ -45,12 +47,13 @@ BACKGROUND_CHANGE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class CellParams:
-    """How a cell lives. `seed` None: every start draws other chances."""
+    """How a cell lives. `seed` None: every start draws other chances. `redis_url` None: pheromone is in memory only."""
 
     silent_ms: float = SILENT_MS
     post: PostParams = field(default_factory=PostParams)
     probing: ProbingParams = field(default_factory=ProbingParams)
     seed: str | None = None
+    redis_url: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.silent_ms < 2_000:
@@ -72,7 +75,6 @@ class CellService:
         publisher: Publisher,
         clock: BrokerClock,
         params: CellParams | None = None,
-        mirror: Mirror | None = None,
     ) -> None:
         self._params = params or CellParams()
         self._host = identity.host
@@ -86,10 +88,12 @@ class CellService:
         self._probing = Probing(self._host, self._params.probing)
         self._changed = asyncio.Event()
         self._links_stamp: object = None
+        self._remembers = False
         self.gate = Gate(self._host, key, opened_ms=float("inf"))
         self.post = Post(
             bootstrap, self.gate, identity.boot_id, clock, on_contents=self._take, params=self._params.post
         )
+        self.store = self._pheromone_store(identity)
         seed = self._params.seed if self._params.seed is not None else identity.boot_id
         self.body = CellBody(
             self._host,
@@ -99,13 +103,24 @@ class CellService:
             send=self.post.send,
             now_ms=clock.now_ms,
             decided=self._decided,
-            mirror=mirror,
+            pheromone=self.store.table if self.store is not None else None,
             is_lagging=lambda: self.post.is_lagging,
         )
         self._leases = LeaseKeeper(
             bootstrap, f"{self._host}/{identity.boot_id}", on_change=lambda lease, term: self._changed.set()
         )
         self.leaders = Leaders(self.body, self._leases, fresh=fresh, publish=self._publish_plan, now_ms=clock.now_ms)
+
+    def _pheromone_store(self, identity: Identity) -> PheromoneStore | None:
+        if self._params.redis_url is None:
+            return None
+        return PheromoneStore(
+            identity.host,
+            IMPROVED.pheromone,
+            redis_url=self._params.redis_url,
+            writer=identity.boot_id,
+            now_ms=brain_ms,
+        )
 
     async def start(self) -> None:
         """Connect. May be called again after it has raised a KafkaError."""
@@ -115,6 +130,8 @@ class CellService:
         """Ants that are on their way here are lost; leaders elsewhere take over."""
         self.body.stop()
         await self.post.stop()
+        if self.store is not None:
+            await self.store.close()
 
     def look(self) -> None:
         """The registry has changed."""
@@ -138,6 +155,8 @@ class CellService:
             group.create_task(self._probe())
             group.create_task(self._survey())
             group.create_task(self._follow_rates())
+            if self.store is not None:
+                group.create_task(self.store.run())
 
     # What comes in.
 
@@ -239,6 +258,13 @@ class CellService:
             self._links_stamp = stamp
             links_ms = neighbours_of(self._host, surface.regions, self._delays.delay_ms, unreachable=away)
             self.body.relink(links_ms, has_changed)
+
+    async def _remember(self) -> None:
+        """Take back what Redis has of this cell's pheromone, as soon as there is a neighbour to walk to."""
+        if self.store is not None and not self._remembers and self.body.cell.links_ms:
+            self._remembers = True
+            count = await self.store.restore()
+            log.info("pheromone read back", vectors=count)
 
     def _measure_background(self) -> None:
         """What runs here without a plan of ants: a person placed it, or moved it."""
