@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 SEEDS ?= 200
 FIRST_SEED ?= 1
 
-.PHONY: setup up test lint format lock chaos-hosts bench-operators lives clean help
+.PHONY: setup up test lint format lock chaos-hosts bench-operators lives evidence clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,6 +46,14 @@ LIVES ?= 500
 FIRST_SEED ?= 1
 lives: setup ## Random lives of the brain with faults, every invariant checked after every event (LIVES=500 FIRST_SEED=1)
 	@$(BIN)/stigmergy simulate life --seeds $(LIVES) --first-seed $(FIRST_SEED) --jobs $$(nproc)
+
+SEEDS ?= 10
+evidence: setup ## Repeat every experiment of the ants from fresh seeds and write docs/evidence.md (SEEDS=10; takes hours)
+	@for name in $$($(BIN)/python -m services.lab.evidence --names); do \
+	  file=docs/evidence/$${name/\//-}; \
+	  $(BIN)/stigmergy evaluate $$name --seeds $(SEEDS) --first-seed 101 --jobs $$(nproc) --json $$file.json --plot $$file.png || exit; \
+	done
+	@$(BIN)/python -m services.lab.evidence
 
 lock: ## Resolve pyproject.toml anew and write the lock files
 	@requirements/lock

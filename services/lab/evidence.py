@@ -1,6 +1,7 @@
 """Write docs/evidence.md from the result files in docs/evidence: `python -m services.lab.evidence`.
 
-The page is made, never edited: what it says is what the commands found.
+The page is made, never edited: what it says is what the commands found. `make evidence` runs them all; `--names` lists
+them.
 """
 
 import sys
@@ -46,6 +47,9 @@ def _table(found: Results) -> str:
 
 
 if __name__ == "__main__":
+    if "--names" in sys.argv:
+        sys.stdout.write("\n".join(EXPERIMENTS) + "\n")
+        raise SystemExit
     docs = Path(__file__).resolve().parents[2] / "docs"
     (docs / "evidence.md").write_text(page(docs / "evidence"))
     sys.stderr.write(f"wrote {docs / 'evidence.md'}\n")

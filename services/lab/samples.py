@@ -23,6 +23,7 @@ class Statistic(Enum):
     P95 = "95th percentile"
     MAX = "largest"
     SUM = "sum"
+    QUOTIENT = "quotient of sums"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Sample:
     seed: int = 0
     series: str = ""
     x: float | None = None
+    of: float = 1.0
+    """What a QUOTIENT is taken of: sum of values over sum of these."""
 
 
 def ratio_samples(measure: str, value: float, *, seed: int, baseline: str) -> list[Sample]:
@@ -77,8 +80,12 @@ def _row(group: list[Sample]) -> Row:
         Statistic.P95: lambda found: float(np.percentile(found, 95)),
         Statistic.MAX: max,
         Statistic.SUM: math.fsum,
+        Statistic.QUOTIENT: lambda found: math.fsum(found) / (math.fsum(sample.of for sample in group) or math.nan),
     }
     spread = confidence(group) if statistic is Statistic.MEAN else (min(values), max(values))
+    if statistic is Statistic.QUOTIENT:
+        single = [sample.value / sample.of for sample in group if sample.of]
+        spread = (min(single, default=math.nan), max(single, default=math.nan))
     return Row(
         measure=group[0].measure,
         value=sums[statistic](values),

@@ -7,7 +7,7 @@ from random import Random
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.scouting import Rule
 from placement.leader_params import IMPROVED_LEADER
-from placement.model import Problem
+from placement.model import Network, Problem
 from placement.pheromone import Reinforcement
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact, NoFeasibleHost
@@ -15,6 +15,7 @@ from placement.topology.transit_stub import TransitStubParams
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import place_alone
 from services.lab.samples import Sample, Statistic, ratio_samples
+from services.lab.topologies import real_topology
 
 _SCOUT, _PHEROMONE = IMPROVED.scouting, IMPROVED.pheromone
 
@@ -34,8 +35,26 @@ VARIANTS: dict[str, AntParams] = {
 }
 
 
+REAL_VARIANTS: dict[str, AntParams] = {
+    "all rules": IMPROVED,
+    "without dreams": replace(IMPROVED, scouting=replace(_SCOUT, dreaming=0.0)),
+    "without hosts beside the trail": VARIANTS["without hosts beside the trail"],
+}
+"""Rules that matter where all delays are known and break the triangle inequality."""
+
+
 def _ablation(trial: Trial) -> list[Sample]:
-    network, ends = trial.network(TransitStubParams())
+    samples = _compare(trial, *trial.network(TransitStubParams()), VARIANTS, "")
+    if trial.topology is None:
+        network = real_topology("seattle", rng=Random(f"{trial.seed}/seattle"))
+        samples += _compare(trial, network, [host.name for host in network.hosts], REAL_VARIANTS, ", Seattle")
+    return samples
+
+
+def _compare(
+    trial: Trial, network: Network, ends: list[str], variants: dict[str, AntParams], where: str
+) -> list[Sample]:
+    """Queries of every shape on a half-loaded network, placed by each variant."""
     samples: list[Sample] = []
     for tasks, shape in ((5, Shape.FAN_IN), (7, Shape.FAN_OUT), (8, Shape.CHAIN)):
         rng = Random(f"{trial.seed}/{tasks}")
@@ -46,14 +65,18 @@ def _ablation(trial: Trial) -> list[Sample]:
             best = Exact().place(Problem(network, (flow,), background=tuple(background)), rng=rng)
         except NoFeasibleHost:
             continue
-        for name, ants in VARIANTS.items():
+        for name, ants in variants.items():
             body = place_alone(network, flow, background, ants=ants, leaders=IMPROVED_LEADER, seed=trial.seed)
             latency_ms = body.latency_ms(flow.name)
             failed = math.isinf(latency_ms)
-            samples.append(Sample(f"failures, {name}", float(failed), "queries", None, Statistic.SUM, trial.seed))
+            samples.append(
+                Sample(f"failures, {name}{where}", float(failed), "queries", None, Statistic.SUM, trial.seed)
+            )
             if not failed:
                 ratio = latency_ms / (best.cost_ms if best.proven else best.bound_ms)
-                samples += ratio_samples(f"over optimum, {name}", ratio, seed=trial.seed, baseline="proven optimum")
+                samples += ratio_samples(
+                    f"over optimum, {name}{where}", ratio, seed=trial.seed, baseline="proven optimum"
+                )
     return samples
 
 
