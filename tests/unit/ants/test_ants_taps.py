@@ -262,7 +262,7 @@ def test_a_measuring_ant_adds_the_age_of_what_is_tapped_and_is_lost_where_it_is_
     serve(cells["m"], OLDER)
     stop = RunningStop("m", 0, (), (TapHere("old", "b", 0.5),))
     ant = MeasuringAnt(FLOW, 1, "m", (stop,), social=True)
-    (home,) = cells["m"].hear(ant, now_ms=0.0, rng=Random(1))
+    *_, home = cells["m"].hear(ant, now_ms=0.0, rng=Random(1))
     assert home.news.own_ms == pytest.approx(7.5)
     gone = replace(ant, stops=(replace(stop, taps=(TapHere("old", "x", 0.5),)),))
     (lost,) = cells["m"].hear(gone, now_ms=0.0, rng=Random(1))
