@@ -54,7 +54,7 @@ def backlog(ground: Ground, *, gigabytes: float) -> list[Row]:
         try:
             most_mb, took_s = _worked_off(ground, child.pid, f"stig.{segment.id}", source, records)
         except BenchError as fault:
-            raise BenchError(f"{fault}; the host's first words: {log.read_text()[:6_000]}") from fault
+            raise BenchError(f"{fault}; the host's first words: {log.read_text()[:1_000]}") from fault
     ground.drop_topics(source)
     ground.drop_topics(sink)
     title = f"backlog of {gigabytes:g} GB under a limit of {LIMIT_MB} MB"
@@ -76,9 +76,8 @@ def _worked_off(ground: Ground, pid: int, group: str, source: str, records: int)
                 begun_s = begun_s or moved_s
                 ground.say(f"worked off {done:,} of {records:,} records; {most_mb:.0f} MB at most")
             elif time.monotonic() > moved_s + STALL_TIMEOUT_S:
-                raise BenchError(
-                    f"no progress for {STALL_TIMEOUT_S:.0f} s after {done:,} of {records:,} records and {most_mb:.0f} MB"
-                )
+                what = f"{done:,} of {records:,} records, {most_mb:.0f} MB at most"
+                raise BenchError(f"no progress for {STALL_TIMEOUT_S:.0f} s after {what}")
             time.sleep(LOOK_EVERY_S)
     except psutil.NoSuchProcess as gone:
         raise BenchError(f"the host ended after {done:,} of {records:,} records") from gone
