@@ -294,7 +294,8 @@ class Cell:
 
     def _measured_by(self, ant: MeasuringAnt, now_ms: float, _: Chance) -> list[Effect]:
         """The ant brings the flow as its leader last measured it: what is booked here weighs what it weighs now."""
-        return [*self.flow_changed(ant.flow), *measuring.step(ant, self)]
+        booked = any(booking.flow == ant.flow.name for booking in self.ledger.bookings())
+        return [*(self.flow_changed(ant.flow) if booked else []), *measuring.step(ant, self)]
 
     def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Chance) -> list[Effect]:
         effects = enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms)

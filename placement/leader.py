@@ -398,6 +398,10 @@ class Leader:
         stopped = sorted(task for task in self.grants.tasks if index[task] not in attempt.placed)
         if stopped:
             return self._try_again(f"{stopped[0]} was tapped meanwhile and must run", rng)
+        if attempt.own_ms >= self.flow.latency_bound_ms:
+            # Scouts hold each chain to the bound; together the chains may still break it.
+            whole = f"the whole flow would take {attempt.own_ms:.1f} ms, its bound is {self.flow.latency_bound_ms:g} ms"
+            return self._try_again(whole, rng)
         if attempt.reason is Reason.WATCH or (attempt.reason is Reason.USER and self._measured is not None):
             now_cost = self._present_cost_ms()
             before, after = _sites(self.running, self.taps), _sites(attempt.placed, attempt.taps)

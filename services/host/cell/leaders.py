@@ -6,15 +6,27 @@ with what the registry knows: the running plan and its epoch.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import structlog
 
+from placement.admission import why_refused
 from placement.ants.effects import Send, SetTimer
 from placement.leader import Leader
-from placement.leader_events import FlowChanged, Healed, HostLost, Place, Published, Withdraw, Withdrawn
+from placement.leader_events import (
+    FlowChanged,
+    GaveUp,
+    Healed,
+    HostLost,
+    Place,
+    Published,
+    Stayed,
+    Withdraw,
+    Withdrawn,
+)
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.leader_phases import Phase
 from placement.model import Flow, Plan
@@ -22,20 +34,24 @@ from placement.model import Placement as PlacedTasks
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import ended_plan, plan_message
+from services.host.cell.plan_words import ended_plan, kept, plan_message, planned, refused
 from services.host.cell.rows import RecentRows
 from services.host.graphs import compiled
 from services.registry.view import RegistryView
+from topics import catalogue
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import CommittedPlan, FlowRevision
+from topics.messages import CommittedPlan, FlowRevision, Message
 from topics.messages.plans import Basis
+from topics.topic import Topic
 
 log = structlog.get_logger(__name__)
 
 PLACING_MAX = 6
 """Leaders of one host that look for a first or a lost place at the same time; the others wait for their turn."""
 REMODEL_EVERY_MS = 5_000.0
+STAYED_EVERY_MS = 60_000.0
+DECISIONS_MAX = 1_000
 DRIFT = 0.15
 """A flow whose numbers have changed by this share is told to its leader as changed."""
 
@@ -90,23 +106,29 @@ class Leaders:
         leases: Leases,
         *,
         fresh: Callable[[], Awaitable[None]],
-        publish: Callable[[CommittedPlan], Awaitable[bool]],
+        publish: Callable[[Topic[Any], Message], Awaitable[bool]],
         now_ms: Callable[[], float],
+        delay_ms: Callable[[str, str], float],
         params: LeaderParams = IMPROVED_LEADER,
     ) -> None:
-        """`fresh` waits until the registry has been read to its end; `publish` tells whether a plan has arrived."""
+        """`fresh` waits until the registry has been read to its end; `publish` tells whether a message has arrived."""
         self.rows = RecentRows()
         self._body = body
         self._leases = leases
         self._fresh = fresh
         self._publish = publish
         self._now_ms = now_ms
+        self._delay_ms = delay_ms
         self._params = params
         self._led: dict[str, Led] = {}
         self._surface = Surface({}, {}, False)
         self._waiting: dict[str, list[Any]] = {}
         """Flow -> events that make its leader look for a place, until it is its turn."""
         self._unpublished: dict[str, CommittedPlan] = {}
+        self._unexplained: dict[str, GaveUp] = {}
+        self._undecided: deque[tuple[Topic[Any], Message]] = deque(maxlen=DECISIONS_MAX)
+        """Decisions that were made and not yet written down."""
+        self._stayed_ms: dict[str, float] = {}
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -132,6 +154,8 @@ class Leaders:
                 self._soon(flow, Healed())
         self._next_turns()
         await self._publish_all()
+        await self._explain_refusals()
+        await self._write_down()
 
     def decided(self, leader: Leader, decided: Decided) -> None:
         """What a leader decided is published at the next opportunity."""
@@ -140,11 +164,16 @@ class Leaders:
         if led is None:
             return
         now_ms = int(self._now_ms())
-        if isinstance(decided, Published):
+        if isinstance(decided, GaveUp):
+            self._unexplained[flow] = decided
+        elif isinstance(decided, Stayed):
+            self._note_stay(flow, decided)
+        elif isinstance(decided, Published):
             delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
-            self._unpublished[flow] = plan_message(
+            plan = self._unpublished[flow] = plan_message(
                 decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
             )
+            self._undecided.append(planned(plan))
         elif isinstance(decided, Withdrawn):
             self._unpublished[flow] = ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms)
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
@@ -152,7 +181,7 @@ class Leaders:
     @property
     def has_news(self) -> bool:
         """Whether `arrange` has something to publish, or a leader whose turn has come."""
-        return bool(self._unpublished) or (bool(self._waiting) and self._placing() < PLACING_MAX)
+        return bool(self._unpublished or self._unexplained) or (bool(self._waiting) and self._placing() < PLACING_MAX)
 
     # Who leads.
 
@@ -246,6 +275,7 @@ class Leaders:
         self._led.pop(name, None)
         self._waiting.pop(name, None)
         self._unpublished.pop(name, None)
+        self._unexplained.pop(name, None)
         self.rows.forget(name)
 
     # What the flow is like.
@@ -299,8 +329,39 @@ class Leaders:
         for flow, plan in sorted(self._unpublished.items()):
             if self._leases.term(lease_of(flow)) != plan.term:
                 del self._unpublished[flow]  # somebody else leads the flow by now
-            elif await self._publish(plan) and self._unpublished.get(flow) is plan:
+            elif await self._publish(catalogue.PLANS, plan) and self._unpublished.get(flow) is plan:
                 del self._unpublished[flow]
+
+    # What is written down.
+
+    def _note_stay(self, flow: str, stayed: Stayed) -> None:
+        """Rounds that change nothing are many; one of them in a while is enough to explain why."""
+        now_ms = self._now_ms()
+        if now_ms - self._stayed_ms.get(flow, 0.0) >= STAYED_EVERY_MS:
+            self._stayed_ms[flow] = now_ms
+            self._undecided.append(kept(stayed, by=self._body.host, now_ms=int(now_ms)))
+
+    async def _explain_refusals(self) -> None:
+        """A flow that found no place is refused with what stands in the way, and what would do."""
+        while self._unexplained:
+            name, gave_up = self._unexplained.popitem()
+            leader, cell = self._body.leaders[name], self._body.cell
+            views = [view for view, _ in cell.near() if view.host in self._surface.regions]
+            refusal = await asyncio.to_thread(
+                why_refused,
+                leader.flow,
+                [*views, cell.view(without_flow=name)],
+                self._delay_ms,
+                rng=self._body.chance("admission"),
+            )
+            log.warning("a flow is refused", flow=name, binding=refusal.binding, why=refusal.why)
+            self._undecided.append(
+                refused(gave_up, refusal, leader.flow, by=self._body.host, now_ms=int(self._now_ms()))
+            )
+
+    async def _write_down(self) -> None:
+        while self._undecided and await self._publish(*self._undecided[0]):
+            self._undecided.popleft()
 
 
 def drift(before: Flow, after: Flow) -> float:

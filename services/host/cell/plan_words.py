@@ -1,13 +1,18 @@
 """From what a leader decided to the messages that tell of it. Pure."""
 
 import math
+from typing import Any
 
+from placement.admission import Refusal
 from placement.leader import Leader
 from placement.leader_events import Alternative as PassedOver
-from placement.leader_events import Published
+from placement.leader_events import GaveUp, Published, Stayed
+from placement.model import Flow
 from services.host.cell.flow_model import FlowModel
-from topics.messages import Alternative, CommittedPlan, SegmentMove
+from services.registry.decisions import decision
+from topics.messages import Alternative, CommittedPlan, Message, SegmentMove
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
+from topics.topic import Topic
 
 
 def plan_message(
@@ -50,6 +55,48 @@ def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> Comm
         term=term,
         decided_ms=now_ms,
         basis={},
+    )
+
+
+def planned(plan: CommittedPlan) -> tuple[Topic[Any], Message]:
+    """For the history: a leader committed a plan."""
+    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+    return decision(
+        "planned",
+        f"plan {plan.hash} of {plan.flow}: {where}",
+        plan.reason,
+        by=plan.leader,
+        now_ms=plan.decided_ms,
+        flow=plan.flow,
+        plan=plan.hash,
+        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms, "epoch": float(plan.epoch)},
+    )
+
+
+def kept(stayed: Stayed, *, by: str, now_ms: int) -> tuple[Topic[Any], Message]:
+    """For the history: ants looked for a better place, and the flow stays where it is."""
+    evidence = {"now_cost_ms": stayed.now_cost_ms, "best_cost_ms": stayed.best_cost_ms}
+    return decision(
+        "kept",
+        f"{stayed.flow} stays where it is",
+        stayed.why,
+        by=by,
+        now_ms=now_ms,
+        flow=stayed.flow,
+        evidence={name: value for name, value in evidence.items() if math.isfinite(value)},
+    )
+
+
+def refused(gave_up: GaveUp, refusal: Refusal, flow: Flow, *, by: str, now_ms: int) -> tuple[Topic[Any], Message]:
+    """For the history and for whoever submitted the flow: what stands in the way, and what would do."""
+    evidence: dict[str, float | str] = {"binding": refusal.binding, "attempts": gave_up.why}
+    if math.isfinite(flow.latency_bound_ms):
+        evidence["bound_ms"] = flow.latency_bound_ms
+    if refusal.nearest_bound_ms is not None:
+        evidence["nearest_bound_ms"] = refusal.nearest_bound_ms
+    why = refusal.why if refusal.binding != "none" else f"{gave_up.why}; {refusal.why}, so it is tried again"
+    return decision(
+        "refused", f"{flow.name} is not placed", why, by=by, now_ms=now_ms, flow=flow.name, evidence=evidence
     )
 
 

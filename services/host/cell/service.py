@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import structlog
 
@@ -35,7 +36,8 @@ from topics.ants.envelope import Contents, Travelling
 from topics.ants.gate import Gate
 from topics.ants.probes import Echo, Probe
 from topics.flow.problems import FlowError
-from topics.messages import CommittedPlan, HostMetrics, LinkMetrics, Message, OperatorMetrics
+from topics.messages import HostMetrics, LinkMetrics, Message, OperatorMetrics
+from topics.topic import Topic
 
 log = structlog.get_logger(__name__)
 
@@ -109,7 +111,14 @@ class CellService:
         self._leases = LeaseKeeper(
             bootstrap, f"{self._host}/{identity.boot_id}", on_change=lambda lease, term: self._changed.set()
         )
-        self.leaders = Leaders(self.body, self._leases, fresh=fresh, publish=self._publish_plan, now_ms=clock.now_ms)
+        self.leaders = Leaders(
+            self.body,
+            self._leases,
+            fresh=fresh,
+            publish=self._publish,
+            now_ms=clock.now_ms,
+            delay_ms=self._delays.delay_ms,
+        )
 
     def _pheromone_store(self, identity: Identity) -> PheromoneStore | None:
         if self._params.redis_url is None:
@@ -201,9 +210,8 @@ class CellService:
         self.leaders.decided(leader, decided)
         self._changed.set()
 
-    async def _publish_plan(self, plan: CommittedPlan) -> bool:
-        landed = await self._publisher.send(catalogue.PLANS, [plan], now_ms=int(self._clock.now_ms()))
-        return landed is not None
+    async def _publish(self, topic: Topic[Any], message: Message) -> bool:
+        return await self._publisher.send(topic, [message], now_ms=int(self._clock.now_ms())) is not None
 
     # What is done again and again.
 
