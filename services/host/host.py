@@ -84,7 +84,15 @@ class Host:
         self._follower = RegistryFollower(
             params.bootstrap,
             self.view,
-            [catalogue.FLOWS, catalogue.HOSTS, catalogue.PLACEMENTS, catalogue.PLANS, catalogue.HANDOVERS],
+            [
+                catalogue.FLOWS,
+                catalogue.HOSTS,
+                catalogue.PLACEMENTS,
+                catalogue.PLANS,
+                catalogue.HANDOVERS,
+                catalogue.POLICIES,
+                catalogue.REQUESTS,
+            ],
             client_id=f"stig.host.{params.name}.registry",
             on_message=self._heard,
         )

@@ -1,23 +1,26 @@
 """Delays: how long data takes between any two hosts, as far as somebody has measured it. Pure.
 
-Every host publishes the round trips that it measured; half of one is the delay of the pair, both ways. Until a pair has
-been measured it is taken for as far apart as its regions are, and else for a guess.
+Every host publishes the round trips that it measured. The lower quartile of the last ones counts: what a busy moment
+adds to some of them is no property of the way. Half of it is the delay; of the two that a pair's hosts measured, the
+smaller. A pair that nobody measured yet is taken for as far apart as its regions are, and else for a guess.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, quantiles
 
+SAMPLES = 12
 SAME_REGION_MS = 2.0
 OTHER_REGION_MS = 20.0
 """Guesses, until the first probe has come back."""
+CHANGE_SHARE, CHANGE_MS = 0.15, 0.3
+"""A delay that moved less than this is the same delay: every change makes cells talk."""
 
-Pair = tuple[str, str]
 
-
-def pair_of(a: str, b: str) -> Pair:
-    """The same for both directions."""
-    return (a, b) if a <= b else (b, a)
+def has_changed(before_ms: float | None, now_ms: float) -> bool:
+    """Whether a delay is new, or noticeably another."""
+    return before_ms is None or abs(now_ms - before_ms) > max(CHANGE_MS, CHANGE_SHARE * before_ms)
 
 
 @dataclass(slots=True)
@@ -26,40 +29,47 @@ class Delays:
 
     regions: Mapping[str, str] = field(default_factory=dict)
     version: int = 0
-    _measured: dict[Pair, float] = field(default_factory=dict)
-    _between: dict[Pair, float] = field(default_factory=dict)
+    _round_trips_ms: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
+    _measured: dict[tuple[str, str], float] = field(default_factory=dict)
+    """(who measured, to whom) -> delay."""
+    _between: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def measured(self, a: str, b: str, delay_ms: float) -> None:
-        """Somebody measured a pair."""
-        self._measured[pair_of(a, b)] = delay_ms
-        self._between.clear()
-        self.version += 1
+    def heard(self, host: str, peer: str, round_trip_ms: float) -> None:
+        """A host measured the way to another and back."""
+        samples = self._round_trips_ms.setdefault((host, peer), deque(maxlen=SAMPLES))
+        samples.append(round_trip_ms)
+        delay_ms = (quantiles(samples, n=4)[0] if len(samples) >= 4 else min(samples)) / 2
+        if has_changed(self._measured.get((host, peer)), delay_ms):
+            self._measured[host, peer] = max(0.0, delay_ms)
+            self._between.clear()
+            self.version += 1
 
     def forget(self, host: str) -> None:
         """A host is gone; if it returns, it may stand elsewhere."""
-        self._measured = {pair: delay for pair, delay in self._measured.items() if host not in pair}
+        self._round_trips_ms = {pair: samples for pair, samples in self._round_trips_ms.items() if host not in pair}
+        self._measured = {pair: delay_ms for pair, delay_ms in self._measured.items() if host not in pair}
         self._between.clear()
         self.version += 1
 
     def is_measured(self, a: str, b: str) -> bool:
         """Whether this is more than a guess."""
-        return pair_of(a, b) in self._measured
+        return (a, b) in self._measured or (b, a) in self._measured
 
     def delay_ms(self, a: str, b: str) -> float:
-        """One way, from a to b."""
+        """One way, either way."""
         if a == b:
             return 0.0
-        known = self._measured.get(pair_of(a, b))
-        return known if known is not None else self._guess_ms(a, b)
+        known = [self._measured[pair] for pair in ((a, b), (b, a)) if pair in self._measured]
+        return min(known) if known else self._guess_ms(a, b)
 
     def _guess_ms(self, a: str, b: str) -> float:
-        regions = pair_of(self.regions.get(a, ""), self.regions.get(b, ""))
+        regions = self._regions_of(a, b)
         if regions not in self._between:
-            alike = [
-                delay_ms
-                for (one, other), delay_ms in self._measured.items()
-                if pair_of(self.regions.get(one, ""), self.regions.get(other, "")) == regions
-            ]
+            alike = [delay_ms for pair, delay_ms in self._measured.items() if self._regions_of(*pair) == regions]
             guess = SAME_REGION_MS if regions[0] == regions[1] else OTHER_REGION_MS
             self._between[regions] = median(alike) if alike else guess
         return self._between[regions]
+
+    def _regions_of(self, a: str, b: str) -> tuple[str, str]:
+        first, second = sorted((self.regions.get(a, ""), self.regions.get(b, "")))
+        return first, second

@@ -51,6 +51,8 @@ PLACING_MAX = 6
 """Leaders of one host that look for a first or a lost place at the same time; the others wait for their turn."""
 REMODEL_EVERY_MS = 5_000.0
 STAYED_EVERY_MS = 60_000.0
+WISH_AGE_MS_MAX = 60_000.0
+"""A wish older than this was meant for a leader before this one."""
 DECISIONS_MAX = 1_000
 DRIFT = 0.15
 """A flow whose numbers have changed by this share is told to its leader as changed."""
@@ -121,6 +123,7 @@ class Leaders:
         self._delay_ms = delay_ms
         self._params = params
         self._led: dict[str, Led] = {}
+        self._graphs: dict[str, tuple[int, FlowGraph | None]] = {}
         self._surface = Surface({}, {}, False)
         self._waiting: dict[str, list[Any]] = {}
         """Flow -> events that make its leader look for a place, until it is its turn."""
@@ -129,6 +132,9 @@ class Leaders:
         self._undecided: deque[tuple[Topic[Any], Message]] = deque(maxlen=DECISIONS_MAX)
         """Decisions that were made and not yet written down."""
         self._stayed_ms: dict[str, float] = {}
+        self._wishes: dict[str, str] = {}
+        """Flow -> the request that its leader's next decision answers."""
+        self._wishes_seen: set[str] = set()
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -152,6 +158,7 @@ class Leaders:
                 self._soon(flow, HostLost(host))
             if found:
                 self._soon(flow, Healed())
+        self._take_wishes(view)
         self._next_turns()
         await self._publish_all()
         await self._explain_refusals()
@@ -173,7 +180,7 @@ class Leaders:
             plan = self._unpublished[flow] = plan_message(
                 decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
             )
-            self._undecided.append(planned(plan))
+            self._undecided.append(planned(plan, request=self._wishes.pop(flow, None)))
         elif isinstance(decided, Withdrawn):
             self._unpublished[flow] = ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms)
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
@@ -187,10 +194,8 @@ class Leaders:
 
     async def _settle(self, revision: FlowRevision, view: RegistryView) -> None:
         name = revision.flow
-        try:
-            graph = await asyncio.to_thread(compiled, revision.text)
-        except FlowError as error:
-            log.warning("a flow can't be led", flow=name, error=str(error))
+        graph = await self._graph(revision)
+        if graph is None:
             return
         if not self._surface.regions:
             return  # nobody has reported yet, not even this host
@@ -204,11 +209,24 @@ class Leaders:
             self._retire(name)
         elif led is None or led.term != term:
             await self._fresh()
-            self._begin(view.flows[name], graph, view.plans.get(name), term)
+            if view.flows.get(name) is revision:  # else the next round sees to it
+                self._begin(revision, graph, view.plans.get(name), term)
         elif led.revision != revision.revision:
             self._replace(revision, graph)
         else:
             self._remodel(name, led)
+
+    async def _graph(self, revision: FlowRevision) -> FlowGraph | None:
+        """The compiled flow; None if it can't be compiled, which is told once."""
+        known = self._graphs.get(revision.flow)
+        if known is None or known[0] != revision.revision:
+            try:
+                graph = await asyncio.to_thread(compiled, revision.text)
+            except FlowError as error:
+                log.warning("a flow can't be led", flow=revision.flow, error=str(error))
+                graph = None
+            known = self._graphs[revision.flow] = (revision.revision, graph)
+        return known[1]
 
     def _begin(self, revision: FlowRevision, graph: FlowGraph, plan: CommittedPlan | None, term: int) -> None:
         """Take a flow over with what the registry knows of it."""
@@ -303,6 +321,15 @@ class Leaders:
             led.model = model
             self._body.tell_leader(name, FlowChanged(model.flow))
 
+    def _take_wishes(self, view: RegistryView) -> None:
+        """A person asks a leader to look for a better place now; what it then decides is the answer."""
+        for name, request in view.requests.items():
+            if name not in self._wishes_seen and request.kind == "propose" and request.flow in self._led:
+                self._wishes_seen.add(name)
+                if request.asked_ms >= self._now_ms() - WISH_AGE_MS_MAX:
+                    self._wishes[request.flow] = name
+                    self._soon(request.flow, Place())
+
     # Whose turn it is.
 
     def _soon(self, flow: str, event: Any) -> None:
@@ -336,10 +363,10 @@ class Leaders:
 
     def _note_stay(self, flow: str, stayed: Stayed) -> None:
         """Rounds that change nothing are many; one of them in a while is enough to explain why."""
-        now_ms = self._now_ms()
-        if now_ms - self._stayed_ms.get(flow, 0.0) >= STAYED_EVERY_MS:
+        now_ms, request = self._now_ms(), self._wishes.pop(flow, None)
+        if request is not None or now_ms - self._stayed_ms.get(flow, 0.0) >= STAYED_EVERY_MS:
             self._stayed_ms[flow] = now_ms
-            self._undecided.append(kept(stayed, by=self._body.host, now_ms=int(now_ms)))
+            self._undecided.append(kept(stayed, by=self._body.host, now_ms=int(now_ms), request=request))
 
     async def _explain_refusals(self) -> None:
         """A flow that found no place is refused with what stands in the way, and what would do."""

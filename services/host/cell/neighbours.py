@@ -6,9 +6,6 @@ import numpy as np
 
 from placement.model import Host, sparse_neighbours
 
-CHANGE_SHARE, CHANGE_MS = 0.15, 0.3
-"""A delay that moved less than this is the same delay: every change makes cells talk."""
-
 
 def neighbours_of(
     host: str,
@@ -26,8 +23,3 @@ def neighbours_of(
     delays = np.array([[delay_ms(a, b) for b in names] for a in names])
     place = names.index(host)
     return {names[other]: float(delays[place, other]) for other in sparse_neighbours(hosts, delays)[place]}
-
-
-def has_changed(before_ms: float | None, now_ms: float) -> bool:
-    """Whether a link is new, or its delay is noticeably another."""
-    return before_ms is None or abs(now_ms - before_ms) > max(CHANGE_MS, CHANGE_SHARE * before_ms)

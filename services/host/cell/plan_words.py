@@ -58,7 +58,7 @@ def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> Comm
     )
 
 
-def planned(plan: CommittedPlan) -> tuple[Topic[Any], Message]:
+def planned(plan: CommittedPlan, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history: a leader committed a plan."""
     where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
     return decision(
@@ -69,11 +69,12 @@ def planned(plan: CommittedPlan) -> tuple[Topic[Any], Message]:
         now_ms=plan.decided_ms,
         flow=plan.flow,
         plan=plan.hash,
+        request=request,
         evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms, "epoch": float(plan.epoch)},
     )
 
 
-def kept(stayed: Stayed, *, by: str, now_ms: int) -> tuple[Topic[Any], Message]:
+def kept(stayed: Stayed, *, by: str, now_ms: int, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history: ants looked for a better place, and the flow stays where it is."""
     evidence = {"now_cost_ms": stayed.now_cost_ms, "best_cost_ms": stayed.best_cost_ms}
     return decision(
@@ -83,6 +84,7 @@ def kept(stayed: Stayed, *, by: str, now_ms: int) -> tuple[Topic[Any], Message]:
         by=by,
         now_ms=now_ms,
         flow=stayed.flow,
+        request=request,
         evidence={name: value for name, value in evidence.items() if math.isfinite(value)},
     )
 

@@ -1,13 +1,10 @@
 """Probing: round trips to the other hosts, measured over the same topics that ants take. Pure: time is an argument.
 
-A new host is probed a few times in quick succession, later each in turn at a gentle pace. The lower quartile of the
-last samples is the round trip: what a busy moment adds to some of them is no property of the way.
+A new host is probed a few times in quick succession, later each in turn at a gentle pace.
 """
 
-from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from statistics import quantiles
 
 from topics.ants.probes import Echo, Probe
 from topics.messages import LinkMetrics, Sketch
@@ -26,7 +23,6 @@ class ProbingParams:
     """A host that leaves so many probes unanswered can't be reached, alive or not."""
     meeting_ms: float = 1_500.0
     """Whoever has not answered by then is taken for as far as its region is."""
-    samples: int = 12
 
     def __post_init__(self) -> None:
         if min(self.first_probes, self.first_every_ms, self.every_ms, self.patience_ms, self.lost_in_a_row) <= 0:
@@ -35,7 +31,6 @@ class ProbingParams:
 
 @dataclass(slots=True)
 class _Peer:
-    round_trips_ms: deque[float]
     met_ms: float
     next_ms: float
     probes: int = 0
@@ -43,6 +38,7 @@ class _Peer:
     waiting: dict[int, float] = field(default_factory=dict)
     sent_now: int = 0
     lost_now: int = 0
+    has_answered: bool = False
     fresh_ms: list[float] = field(default_factory=list)
 
 
@@ -61,7 +57,7 @@ class Probing:
         for peer in set(self._peers) - set(peers):
             del self._peers[peer]
         for peer in sorted(set(peers) - set(self._peers)):
-            self._peers[peer] = _Peer(deque(maxlen=self._params.samples), now_ms, now_ms)
+            self._peers[peer] = _Peer(now_ms, now_ms)
 
     def due(self, *, now_ms: float) -> list[tuple[str, Probe]]:
         """Probes to send now."""
@@ -76,25 +72,16 @@ class Probing:
             self._turn_ms = now_ms + params.every_ms
         return [(name, self._probe(name, now_ms)) for name in sorted(due)]
 
-    def echoed(self, peer: str, echo: Echo, *, now_ms: float) -> bool:
-        """An answer came; whether it was awaited."""
+    def echoed(self, peer: str, echo: Echo, *, now_ms: float) -> float | None:
+        """An answer came: the round trip, or None if the answer was not awaited any more."""
         known = self._peers.get(peer)
         sent_ms = known.waiting.pop(echo.serial, None) if known is not None else None
         if known is None or sent_ms is None:
-            return False
-        known.unanswered = 0
-        round_trip_ms = max(0.0, now_ms - sent_ms - max(0.0, echo.held_ms))
-        known.round_trips_ms.append(round_trip_ms)
-        known.fresh_ms.append(round_trip_ms)
-        return True
-
-    def round_trip_ms(self, peer: str) -> float | None:
-        """The way there and back; None while nothing is known."""
-        known = self._peers.get(peer)
-        if known is None or not known.round_trips_ms:
             return None
-        samples = list(known.round_trips_ms)
-        return quantiles(samples, n=4)[0] if len(samples) >= 4 else min(samples)
+        known.unanswered, known.has_answered = 0, True
+        round_trip_ms = max(0.0, now_ms - sent_ms - max(0.0, echo.held_ms))
+        known.fresh_ms.append(round_trip_ms)
+        return round_trip_ms
 
     def unreachable(self) -> frozenset[str]:
         """Hosts that do not answer."""
@@ -106,7 +93,7 @@ class Probing:
         return frozenset(
             name
             for name, peer in self._peers.items()
-            if not peer.round_trips_ms and now_ms - peer.met_ms < self._params.meeting_ms
+            if not peer.has_answered and now_ms - peer.met_ms < self._params.meeting_ms
         )
 
     def rows(self, *, second: int) -> list[LinkMetrics]:

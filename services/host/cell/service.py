@@ -13,12 +13,13 @@ import structlog
 
 from placement.ants.params import IMPROVED
 from placement.leader import Leader
+from placement.queueing import Load
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.bookings import book, ended_here, is_missing
-from services.host.cell.delays import Delays
+from services.host.cell.delays import Delays, has_changed
 from services.host.cell.flow_model import model_flow
 from services.host.cell.leaders import Leaders, Surface
-from services.host.cell.neighbours import has_changed, neighbours_of
+from services.host.cell.neighbours import neighbours_of
 from services.host.cell.pheromone_store import PheromoneStore
 from services.host.cell.post import Post, PostParams
 from services.host.cell.probing import Probing, ProbingParams
@@ -43,6 +44,8 @@ log = structlog.get_logger(__name__)
 
 PROBE_TICK_S = 0.15
 SURVEY_EVERY_S = 1.0
+FULL = Load(rho=1.0)
+"""A host on which ants find no room at any price."""
 BACKGROUND_CHANGE = 0.02
 """Utilisation by what no plan put here is told to the cell when it changed by this."""
 
@@ -147,9 +150,18 @@ class CellService:
         self._changed.set()
 
     async def run(self) -> None:
-        """Lives, until cancelled."""
+        """Lives, until cancelled. A cell that breaks begins anew: the host's operators must not end for it."""
         await self._clock.is_set.wait()
         self.gate.opened_ms = self._clock.now_ms()
+        while True:
+            try:
+                await self._live()
+            except Exception:
+                log.exception("the cell broke down; it begins anew")
+                self.body.failed += 1
+                await asyncio.sleep(SURVEY_EVERY_S)
+
+    async def _live(self) -> None:
         peers = Tail(
             self._bootstrap,
             [catalogue.METRICS_HOSTS, catalogue.METRICS_LINKS],
@@ -184,15 +196,9 @@ class CellService:
             self._changed.set()
 
     def _echoed(self, peer: str, echo: Echo) -> None:
-        if self._probing.echoed(peer, echo, now_ms=brain_ms()):
-            round_trip_ms = self._probing.round_trip_ms(peer)
-            assert round_trip_ms is not None
-            self._measured(self._host, peer, round_trip_ms / 2)
-
-    def _measured(self, a: str, b: str, delay_ms: float) -> None:
-        before_ms = self._delays.delay_ms(a, b) if self._delays.is_measured(a, b) else None
-        if has_changed(before_ms, delay_ms):
-            self._delays.measured(a, b, delay_ms)
+        round_trip_ms = self._probing.echoed(peer, echo, now_ms=brain_ms())
+        if round_trip_ms is not None:
+            self._delays.heard(self._host, peer, round_trip_ms)
 
     def _heard_row(self, row: Message, appended_ms: float) -> None:
         match row:
@@ -202,7 +208,7 @@ class CellService:
                 if self._roster.live() != before:
                     self._changed.set()
             case LinkMetrics() if row.host != self._host and row.round_trip_ms.count:
-                self._measured(row.host, row.peer, row.round_trip_ms.quantile(0.25) / 2)
+                self._delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
             case OperatorMetrics() if row.flow in self.leaders.flows:
                 self.leaders.rows.add(row)
 
@@ -275,10 +281,12 @@ class CellService:
             log.info("pheromone read back", vectors=count)
 
     def _measure_background(self) -> None:
-        """What runs here without a plan of ants: a person placed it, or moved it."""
+        """What runs here without a plan of ants, because a person placed it; a host that is to be drained is full."""
+        policy = self._view.policies.get(("host", self._host))
         booked = {booking.flow for booking in self.body.cell.ledger.bookings()}
         strange = [row for row in self._reports.rows if row.flow not in booked]
-        load = load_of_rows(strange, self.body.cell.capacity)
+        is_drained = policy is not None and policy.policy == "drained"
+        load = FULL if is_drained else load_of_rows(strange, self.body.cell.capacity)
         if abs(load.rho - self.body.cell.ledger.background.rho) >= BACKGROUND_CHANGE:
             self.body.set_off(self.body.cell.measure(load, now_ms=brain_ms()))
 
