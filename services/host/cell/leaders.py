@@ -6,7 +6,6 @@ with what the registry knows: the running plan and its epoch.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -32,28 +31,25 @@ from placement.leader_phases import Phase
 from placement.model import Flow, Plan
 from placement.model import Placement as PlacedTasks
 from services.host.cell.body import CellBody, Decided, brain_ms
+from services.host.cell.chronicle import Chronicle, Publish
 from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import ended_plan, kept, plan_message, planned, refused
+from services.host.cell.plan_words import ended_plan, plan_message
 from services.host.cell.rows import RecentRows
 from services.host.graphs import compiled
 from services.registry.view import RegistryView
-from topics import catalogue
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import CommittedPlan, FlowRevision, Message
+from topics.messages import CommittedPlan, FlowRevision
 from topics.messages.plans import Basis
-from topics.topic import Topic
 
 log = structlog.get_logger(__name__)
 
 PLACING_MAX = 6
 """Leaders of one host that look for a first or a lost place at the same time; the others wait for their turn."""
 REMODEL_EVERY_MS = 5_000.0
-STAYED_EVERY_MS = 60_000.0
 WISH_AGE_MS_MAX = 60_000.0
 """A wish older than this was meant for a leader before this one."""
-DECISIONS_MAX = 1_000
 DRIFT = 0.15
 """A flow whose numbers have changed by this share is told to its leader as changed."""
 
@@ -108,17 +104,16 @@ class Leaders:
         leases: Leases,
         *,
         fresh: Callable[[], Awaitable[None]],
-        publish: Callable[[Topic[Any], Message], Awaitable[bool]],
+        publish: Publish,
         now_ms: Callable[[], float],
         delay_ms: Callable[[str, str], float],
         params: LeaderParams = IMPROVED_LEADER,
     ) -> None:
-        """`fresh` waits until the registry has been read to its end; `publish` tells whether a message has arrived."""
+        """`fresh` waits until the registry has been read to its end."""
         self.rows = RecentRows()
         self._body = body
         self._leases = leases
         self._fresh = fresh
-        self._publish = publish
         self._now_ms = now_ms
         self._delay_ms = delay_ms
         self._params = params
@@ -127,13 +122,8 @@ class Leaders:
         self._surface = Surface({}, {}, False)
         self._waiting: dict[str, list[Any]] = {}
         """Flow -> events that make its leader look for a place, until it is its turn."""
-        self._unpublished: dict[str, CommittedPlan] = {}
         self._unexplained: dict[str, GaveUp] = {}
-        self._undecided: deque[tuple[Topic[Any], Message]] = deque(maxlen=DECISIONS_MAX)
-        """Decisions that were made and not yet written down."""
-        self._stayed_ms: dict[str, float] = {}
-        self._wishes: dict[str, str] = {}
-        """Flow -> the request that its leader's next decision answers."""
+        self._chronicle = Chronicle(body.host, publish, now_ms=now_ms)
         self._wishes_seen: set[str] = set()
 
     @property
@@ -160,9 +150,8 @@ class Leaders:
                 self._soon(flow, Healed())
         self._take_wishes(view)
         self._next_turns()
-        await self._publish_all()
         await self._explain_refusals()
-        await self._write_down()
+        await self._chronicle.send(term_of=self._term)
 
     def decided(self, leader: Leader, decided: Decided) -> None:
         """What a leader decided is published at the next opportunity."""
@@ -174,21 +163,26 @@ class Leaders:
         if isinstance(decided, GaveUp):
             self._unexplained[flow] = decided
         elif isinstance(decided, Stayed):
-            self._note_stay(flow, decided)
+            self._chronicle.stayed(decided)
         elif isinstance(decided, Published):
             delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
-            plan = self._unpublished[flow] = plan_message(
-                decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
+            self._chronicle.committed(
+                plan_message(
+                    decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
+                )
             )
-            self._undecided.append(planned(plan, request=self._wishes.pop(flow, None)))
         elif isinstance(decided, Withdrawn):
-            self._unpublished[flow] = ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms)
+            self._chronicle.committed(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
 
     @property
     def has_news(self) -> bool:
         """Whether `arrange` has something to publish, or a leader whose turn has come."""
-        return bool(self._unpublished or self._unexplained) or (bool(self._waiting) and self._placing() < PLACING_MAX)
+        return (
+            self._chronicle.has_plans
+            or bool(self._unexplained)
+            or (bool(self._waiting) and self._placing() < PLACING_MAX)
+        )
 
     # Who leads.
 
@@ -203,7 +197,7 @@ class Leaders:
             await self._leave(name)
             return
         self._leases.want(lease_of(name))
-        term = self._leases.term(lease_of(name))
+        term = self._term(name)
         led = self._led.get(name)
         if term is None:
             self._retire(name)
@@ -278,8 +272,8 @@ class Leaders:
     async def _end(self, name: str) -> None:
         if name in self._led:
             self._body.tell_leader(name, Withdraw())
-            await self._publish_all()
-            if self._body.leaders[name].phase is Phase.WITHDRAWN and name not in self._unpublished:
+            await self._chronicle.send(term_of=self._term)
+            if self._body.leaders[name].phase is Phase.WITHDRAWN and self._chronicle.is_told(name):
                 await self._leave(name)
         else:
             await self._leases.drop(lease_of(name))
@@ -292,7 +286,7 @@ class Leaders:
         self._body.retire(name)
         self._led.pop(name, None)
         self._waiting.pop(name, None)
-        self._unpublished.pop(name, None)
+        self._chronicle.forget(name)
         self._unexplained.pop(name, None)
         self.rows.forget(name)
 
@@ -327,7 +321,7 @@ class Leaders:
             if name not in self._wishes_seen and request.kind == "propose" and request.flow in self._led:
                 self._wishes_seen.add(name)
                 if request.asked_ms >= self._now_ms() - WISH_AGE_MS_MAX:
-                    self._wishes[request.flow] = name
+                    self._chronicle.asked(request.flow, name)
                     self._soon(request.flow, Place())
 
     # Whose turn it is.
@@ -352,21 +346,8 @@ class Leaders:
         idle = (Phase.RESTING, Phase.WITHDRAWN)
         return sum(leader.phase not in idle for leader in self._body.leaders.values())
 
-    async def _publish_all(self) -> None:
-        for flow, plan in sorted(self._unpublished.items()):
-            if self._leases.term(lease_of(flow)) != plan.term:
-                del self._unpublished[flow]  # somebody else leads the flow by now
-            elif await self._publish(catalogue.PLANS, plan) and self._unpublished.get(flow) is plan:
-                del self._unpublished[flow]
-
-    # What is written down.
-
-    def _note_stay(self, flow: str, stayed: Stayed) -> None:
-        """Rounds that change nothing are many; one of them in a while is enough to explain why."""
-        now_ms, request = self._now_ms(), self._wishes.pop(flow, None)
-        if request is not None or now_ms - self._stayed_ms.get(flow, 0.0) >= STAYED_EVERY_MS:
-            self._stayed_ms[flow] = now_ms
-            self._undecided.append(kept(stayed, by=self._body.host, now_ms=int(now_ms), request=request))
+    def _term(self, flow: str) -> int | None:
+        return self._leases.term(lease_of(flow))
 
     async def _explain_refusals(self) -> None:
         """A flow that found no place is refused with what stands in the way, and what would do."""
@@ -382,13 +363,7 @@ class Leaders:
                 rng=self._body.chance("admission"),
             )
             log.warning("a flow is refused", flow=name, binding=refusal.binding, why=refusal.why)
-            self._undecided.append(
-                refused(gave_up, refusal, leader.flow, by=self._body.host, now_ms=int(self._now_ms()))
-            )
-
-    async def _write_down(self) -> None:
-        while self._undecided and await self._publish(*self._undecided[0]):
-            self._undecided.popleft()
+            self._chronicle.refused(gave_up, refusal, leader.flow)
 
 
 def drift(before: Flow, after: Flow) -> float:

@@ -89,7 +89,9 @@ def kept(stayed: Stayed, *, by: str, now_ms: int, request: str | None) -> tuple[
     )
 
 
-def refused(gave_up: GaveUp, refusal: Refusal, flow: Flow, *, by: str, now_ms: int) -> tuple[Topic[Any], Message]:
+def refused(
+    gave_up: GaveUp, refusal: Refusal, flow: Flow, *, by: str, now_ms: int, request: str | None
+) -> tuple[Topic[Any], Message]:
     """For the history and for whoever submitted the flow: what stands in the way, and what would do."""
     evidence: dict[str, float | str] = {"binding": refusal.binding, "attempts": gave_up.why}
     if math.isfinite(flow.latency_bound_ms):
@@ -97,9 +99,8 @@ def refused(gave_up: GaveUp, refusal: Refusal, flow: Flow, *, by: str, now_ms: i
     if refusal.nearest_bound_ms is not None:
         evidence["nearest_bound_ms"] = refusal.nearest_bound_ms
     why = refusal.why if refusal.binding != "none" else f"{gave_up.why}; {refusal.why}, so it is tried again"
-    return decision(
-        "refused", f"{flow.name} is not placed", why, by=by, now_ms=now_ms, flow=flow.name, evidence=evidence
-    )
+    what = f"{flow.name} is not placed"
+    return decision("refused", what, why, by=by, now_ms=now_ms, flow=flow.name, request=request, evidence=evidence)
 
 
 def _alternative(each: PassedOver) -> Alternative:

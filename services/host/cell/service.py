@@ -13,7 +13,7 @@ import structlog
 
 from placement.ants.params import IMPROVED
 from placement.leader import Leader
-from placement.queueing import Load
+from placement.queueing import Stream
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.delays import Delays, has_changed
@@ -44,7 +44,7 @@ log = structlog.get_logger(__name__)
 
 PROBE_TICK_S = 0.15
 SURVEY_EVERY_S = 1.0
-FULL = Load(rho=1.0)
+FULL = Stream(1.0, 1.0, 1.0, 1.0, 0.0).load(1.0)
 """A host on which ants find no room at any price."""
 BACKGROUND_CHANGE = 0.02
 """Utilisation by what no plan put here is told to the cell when it changed by this."""

@@ -1,0 +1,85 @@
+"""Chronicle: what the leaders of a host decided, on its way to the topics of plans and decisions.
+
+Plans must arrive: they are sent again until they do, or until somebody else leads the flow. Decisions are the history
+that people read; a round of ants that changes nothing is only told now and then.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from placement.admission import Refusal
+from placement.leader_events import GaveUp, Stayed
+from placement.model import Flow
+from services.host.cell.plan_words import kept, planned, refused
+from topics import catalogue
+from topics.messages import CommittedPlan, Message
+from topics.topic import Topic
+
+STAYED_EVERY_MS = 60_000.0
+DECISIONS_MAX = 1_000
+"""That wait to be written; beyond these the oldest are forgotten."""
+
+Publish = Callable[[Topic[Any], Message], Awaitable[bool]]
+"""Whether a message has arrived."""
+
+
+class Chronicle:
+    """Of one host. `asked` notes which request the next decision on a flow answers."""
+
+    def __init__(self, host: str, publish: Publish, *, now_ms: Callable[[], float]) -> None:
+        self._host = host
+        self._publish = publish
+        self._now_ms = now_ms
+        self._plans: dict[str, CommittedPlan] = {}
+        self._decisions: deque[tuple[Topic[Any], Message]] = deque(maxlen=DECISIONS_MAX)
+        self._stayed_ms: dict[str, float] = {}
+        self._requests: dict[str, str] = {}
+
+    @property
+    def has_plans(self) -> bool:
+        """Whether a plan waits to be sent."""
+        return bool(self._plans)
+
+    def is_told(self, flow: str) -> bool:
+        """Whether no plan of this flow waits any more."""
+        return flow not in self._plans
+
+    def asked(self, flow: str, request: str) -> None:
+        """A person waits for the next decision on this flow."""
+        self._requests[flow] = request
+
+    def committed(self, plan: CommittedPlan) -> None:
+        """A leader committed a plan, or ended one."""
+        self._plans[plan.flow] = plan
+        if plan.hosts:
+            self._decisions.append(planned(plan, request=self._requests.pop(plan.flow, None)))
+
+    def stayed(self, stayed: Stayed) -> None:
+        """A round of ants found nothing worth a move."""
+        now_ms, request = self._now_ms(), self._requests.pop(stayed.flow, None)
+        if request is not None or now_ms - self._stayed_ms.get(stayed.flow, 0.0) >= STAYED_EVERY_MS:
+            self._stayed_ms[stayed.flow] = now_ms
+            self._decisions.append(kept(stayed, by=self._host, now_ms=int(now_ms), request=request))
+
+    def refused(self, gave_up: GaveUp, refusal: Refusal, flow: Flow) -> None:
+        """A flow found no place."""
+        request = self._requests.pop(flow.name, None)
+        self._decisions.append(
+            refused(gave_up, refusal, flow, by=self._host, now_ms=int(self._now_ms()), request=request)
+        )
+
+    def forget(self, flow: str) -> None:
+        """The flow is not led here any more: what was not sent is somebody else's to say."""
+        self._plans.pop(flow, None)
+        self._requests.pop(flow, None)
+
+    async def send(self, *, term_of: Callable[[str], int | None]) -> None:
+        """Send what waits. `term_of` a flow: that of its leader's lease, while this host has it."""
+        for flow, plan in sorted(self._plans.items()):
+            if term_of(flow) != plan.term or (
+                await self._publish(catalogue.PLANS, plan) and self._plans.get(flow) is plan
+            ):
+                self._plans.pop(flow, None)
+        while self._decisions and await self._publish(*self._decisions[0]):
+            self._decisions.popleft()

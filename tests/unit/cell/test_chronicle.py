@@ -1,0 +1,117 @@
+"""What leaders decided reaches the topics: plans until they have arrived, decisions for people to read."""
+
+import asyncio
+from typing import Any
+
+from placement.admission import Refusal
+from placement.leader_events import GaveUp, Stayed
+from placement.model import Flow, Sink, Source, Task, chain
+from services.host.cell.chronicle import STAYED_EVERY_MS, Chronicle
+from topics.messages import CommittedPlan, Decision, Message
+from topics.topic import Topic
+
+FLOW: Flow = chain("talk", Source("in", "a", 0.1), (Task("talk.1", 1.0),), Sink("out", "b"), latency_bound_ms=15.0)
+
+
+def plan(epoch: int = 1, term: int = 7, host: str | None = "a") -> CommittedPlan:
+    return CommittedPlan(
+        flow="talk",
+        revision=1,
+        epoch=epoch,
+        hash=f"h{epoch}",
+        hosts={"talk.1": host} if host is not None else {},
+        moves=(),
+        cost_ms=2.0,
+        latency_ms=1.0,
+        reason="the flow is new",
+        leader="a",
+        term=term,
+        decided_ms=5,
+        basis={},
+    )
+
+
+class Topics:
+    """Takes what is published, or does not."""
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self.got: list[Message] = []
+        self.now_ms = STAYED_EVERY_MS
+
+    async def publish(self, topic: Topic[Any], message: Message) -> bool:
+        topic.codec.encode(message, topic=topic.name)
+        if not self.is_away:
+            self.got.append(message)
+        return not self.is_away
+
+    def chronicle(self) -> Chronicle:
+        return Chronicle("a", self.publish, now_ms=lambda: self.now_ms)
+
+    def decisions(self) -> list[Decision]:
+        return [each for each in self.got if isinstance(each, Decision)]
+
+
+def send(chronicle: Chronicle, term: int | None = 7) -> None:
+    asyncio.run(chronicle.send(term_of=lambda flow: term))
+
+
+def test_a_plan_is_sent_again_until_it_has_arrived() -> None:
+    """The cells have committed it: nothing would run it if it got lost."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    topics.is_away = True
+    chronicle.committed(plan())
+    send(chronicle)
+    assert not chronicle.is_told("talk")
+    topics.is_away = False
+    send(chronicle)
+    send(chronicle)
+    assert [plan()] == [each for each in topics.got if isinstance(each, CommittedPlan)]
+    assert ["planned"] == [each.kind for each in topics.decisions()]
+
+
+def test_a_leader_that_lost_its_lease_publishes_nothing() -> None:
+    """Another one leads the flow."""
+    for term in (None, 8):
+        topics = Topics()
+        chronicle = topics.chronicle()
+        chronicle.committed(plan(host=None))
+        send(chronicle, term)
+        assert ([], True) == (topics.got, chronicle.is_told("talk"))
+
+
+def test_rounds_that_change_nothing_are_told_now_and_then_and_whenever_somebody_asked() -> None:
+    """Every five seconds and flow would bury the history."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    stayed = Stayed("talk", 3.0, float("nan"), "not better by the factor 1.1")
+    chronicle.stayed(stayed)
+    topics.now_ms += 1_000
+    chronicle.stayed(stayed)
+    chronicle.asked("talk", "r-1")
+    chronicle.stayed(stayed)
+    topics.now_ms += STAYED_EVERY_MS
+    chronicle.stayed(stayed)
+    send(chronicle)
+    assert [None, "r-1", None] == [each.request for each in topics.decisions()]
+    assert {"now_cost_ms": 3.0} == topics.decisions()[0].evidence
+
+
+def test_a_refusal_names_the_constraint_the_bound_and_what_would_do() -> None:
+    """So that its user can act on it."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    gave_up = GaveUp("talk", "no scout came back")
+    chronicle.refused(gave_up, Refusal("latency", "the best placement takes 21.0 ms", 23.0), FLOW)
+    chronicle.refused(gave_up, Refusal("none", "a placement of 9.0 ms seems possible", 10.0), FLOW)
+    send(chronicle)
+    first, second = topics.decisions()
+    assert ("refused", "the best placement takes 21.0 ms") == (first.kind, first.why)
+    assert {
+        "binding": "latency",
+        "attempts": "no scout came back",
+        "bound_ms": 15.0,
+        "nearest_bound_ms": 23.0,
+    } == first.evidence
+    assert "no scout came back; a placement of 9.0 ms seems possible, so it is tried again" == second.why
