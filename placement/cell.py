@@ -70,18 +70,20 @@ class Cell:
         background: Load = IDLE,
         age: Age = _unmeasured,
         atlas: AtlasNow | None = None,
+        born: int = 0,
     ) -> None:
         """`delay` measures the way of data; `direct`: it is known between all hosts (overlay), so scouts may use it.
 
         `age` measures messages that leave a task here: a task whose age is not measured is not offered for reuse.
+        `born`: more than any cell of this host has counted to before, so that what it tells is not taken for old news.
         """
         self.host = host
         self.capacity = capacity
         self.params = params
         self.links_ms: dict[str, float] = dict(sorted(links_ms.items()))
         self.pheromone = PheromoneTable(self.links_ms, params.pheromone)
-        self.scents = ScentMap(host, params.scent or ScentParams())
-        self.surroundings = Surroundings(host, params.surroundings)
+        self.scents = ScentMap(host, params.scent or ScentParams(), epoch=born)
+        self.surroundings = Surroundings(host, params.surroundings, serial=born)
         self.ledger = Ledger(background)
         self.desk = Desk()
         self.distances = Distances(exact=delay if direct else _unknown, link=self._link_ms)
@@ -97,7 +99,7 @@ class Cell:
             ScoutingAnt: self._walker,
             Scent: self._smell,
             Announce: lambda _, now_ms, rng: [*self.scents.announce(self.links_ms)],
-            Digest: lambda digest, now_ms, rng: [*self.surroundings.hear(digest, self.links_ms)],
+            Digest: self._told,
             EnforcementAnt: self._enforce,
             MeasuringAnt: self._measured_by,
             Letter: lambda letter, now_ms, rng: [Home(letter.flow, letter.news)],
@@ -283,6 +285,14 @@ class Cell:
         overdue = [end for end in missing if now_ms - self._asked_ms.get(end, -math.inf) > _ASK_AGAIN_MS]
         self._asked_ms |= dict.fromkeys(overdue, now_ms)
         return [Send(end, Announce(end)) for end in overdue]
+
+    def _told(self, digest: Digest, _: float, __: Chance) -> list[Effect]:
+        """A neighbour tells of itself or of others; one that tells for the first time may not know this host yet."""
+        is_new = digest.view.host == digest.sender and self.surroundings.via(digest.sender) is None
+        onward = self.surroundings.hear(digest, self.links_ms)
+        if is_new and digest.sender in self.links_ms:
+            return [*self.surroundings.greet(self.view(), digest.sender, self._serves()), *onward]
+        return [*onward]
 
     def _smell(self, scent: Scent, now_ms: float, rng: Chance) -> list[Effect]:
         effects: list[Effect] = [*self.scents.smell(scent, self.links_ms, self.pheromone, now_ms=now_ms)]

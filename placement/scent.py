@@ -60,11 +60,12 @@ class _Smelled:
 class ScentMap:
     """All waves that one cell has smelled."""
 
-    def __init__(self, host: str, params: ScentParams) -> None:
+    def __init__(self, host: str, params: ScentParams, *, epoch: int = 0) -> None:
+        """`epoch` to count on from: others know the last wave of a cell that starts again, and smell no earlier one."""
         self._host = host
         self._params = params
         self._smelled: dict[str, _Smelled] = {}
-        self._own_epoch = 0
+        self._own_epoch = epoch
 
     def distance_ms(self, destination: str) -> float | None:
         """Network distance to a destination that announced itself; None if it never did."""

@@ -54,11 +54,12 @@ class _Known:
 class Surroundings:
     """One cell's view of the hosts around it."""
 
-    def __init__(self, host: str, params: SurroundingsParams) -> None:
+    def __init__(self, host: str, params: SurroundingsParams, *, serial: int = 0) -> None:
+        """`serial` to count on from: others know the last one of a cell that starts again, and believe no smaller."""
         self._host = host
         self._params = params
         self._known: dict[str, _Known] = {}
-        self._serial = 0
+        self._serial = serial
         self._told: tuple[HostView, frozenset[tuple[str, str]]] | None = None
         self.version = 0
         """Counts up with every change of what is known."""
@@ -74,8 +75,15 @@ class Surroundings:
             return []
         self._told = view, tasks
         self._serial += 1
-        digest = Digest(view, self._serial, self._host, 0.0, self._params.hops - 1, tuple(serves))
+        digest = self._digest(view, serves)
         return [Send(neighbour, digest) for neighbour in sorted(links_ms)]
+
+    def greet(self, view: HostView, neighbour: str, serves: Sequence[Serving] = ()) -> list[Send]:
+        """Tell one neighbour that has just told of itself for the first time, and may not have heard of this host."""
+        return [Send(neighbour, self._digest(view, serves))]
+
+    def _digest(self, view: HostView, serves: Sequence[Serving]) -> Digest:
+        return Digest(view, self._serial, self._host, 0.0, self._params.hops - 1, tuple(serves))
 
     def _is_old_news(
         self, told: HostView, told_tasks: frozenset[tuple[str, str]], view: HostView, tasks: frozenset[tuple[str, str]]

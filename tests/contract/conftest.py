@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from placement.atlas import Atlas
 from placement.cell_ledger import State
 from placement.leader import Leader
 from placement.leader_events import GaveUp, HostLost, Place, Published, Withdraw, Withdrawn
@@ -134,6 +135,7 @@ class Live:
                 send=post.send,
                 now_ms=clock.now_ms,
                 decided=self._decided,
+                atlas=self._atlas,
             )
             self._bodies[host.name], self._posts[host.name] = body, post
             body.cell.ledger.measure(load)
@@ -226,6 +228,10 @@ class Live:
     def _delay_ms(self, a: str, b: str) -> float:
         index = self._network.host_index
         return float(self._network.delays_ms[index[a], index[b]])
+
+    def _atlas(self) -> Atlas:
+        names = tuple(host.name for host in self._network.hosts)
+        return Atlas(names, self._network.capacities, self._network.delays_ms)
 
     def _relink(self) -> None:
         for name, body in sorted(self._bodies.items()):

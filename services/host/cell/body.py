@@ -17,6 +17,7 @@ from placement.ants.effects import Home, Lost, Send, SetTimer
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt, Stage
+from placement.atlas import AtlasNow
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
 from placement.leader import Leader
@@ -59,6 +60,7 @@ class CellBody:
         decided: Callable[[Leader, Decided], None],
         pheromone: PheromoneTable | None = None,
         is_lagging: Callable[[], bool] = lambda: False,
+        atlas: AtlasNow | None = None,
         ants: AntParams = IMPROVED,
     ) -> None:
         """`now_ms` is the cluster's time, for the age of ants; `delay` that of data between any two hosts.
@@ -66,7 +68,9 @@ class CellBody:
         `pheromone`: a table that a store follows; without one it is the cell's own.
         """
         self.host = host
-        self.cell = Cell(host, capacity, {}, ants, delay=delay, direct=True)
+        # Whatever a former process of this host has counted to, it did not count once a second for fifty years.
+        born = int(now_ms() / 1e3)
+        self.cell = Cell(host, capacity, {}, ants, delay=delay, direct=True, atlas=atlas, born=born)
         if pheromone is not None:
             self.cell.pheromone = pheromone
         self.leaders: dict[str, Leader] = {}

@@ -1,10 +1,18 @@
-"""Neighbours: whom a host's ants may walk to, by the overlay rule of DESIGN section 5. Pure."""
+"""Whom a host's ants may walk to, by the overlay rule of DESIGN section 5, and the map that they dream with. Pure."""
 
 from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
+from placement.atlas import Atlas
 from placement.model import Host, sparse_neighbours
+
+
+def atlas_of(capacities: Mapping[str, float], delay_ms: Callable[[str, str], float]) -> Atlas:
+    """What every host may know of all that live. `capacities`: of these."""
+    names = tuple(sorted(capacities))
+    speeds = np.array([capacities[name] for name in names])
+    return Atlas(names, speeds, np.array([[delay_ms(a, b) for b in names] for a in names]))
 
 
 def neighbours_of(

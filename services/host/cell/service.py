@@ -19,7 +19,7 @@ from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.delays import Delays, has_changed
 from services.host.cell.flow_model import model_flow
 from services.host.cell.leaders import Leaders, Surface
-from services.host.cell.neighbours import neighbours_of
+from services.host.cell.neighbours import atlas_of, neighbours_of
 from services.host.cell.pheromone_store import PheromoneStore
 from services.host.cell.post import Post, PostParams
 from services.host.cell.probing import Probing, ProbingParams
@@ -44,6 +44,8 @@ log = structlog.get_logger(__name__)
 
 PROBE_TICK_S = 0.15
 SURVEY_EVERY_S = 1.0
+RETELL_EVERY_MS = 60_000.0
+"""What a host tells of itself may get lost; so it is told again, changed or not."""
 FULL = Stream(1.0, 1.0, 1.0, 1.0, 0.0).load(1.0)
 """A host on which ants find no room at any price."""
 BACKGROUND_CHANGE = 0.02
@@ -94,6 +96,7 @@ class CellService:
         self._changed = asyncio.Event()
         self._links_stamp: object = None
         self._remembers = False
+        self._atlas = atlas_of({self._host: identity.capacity}, self._delays.delay_ms)
         self.gate = Gate(self._host, key, opened_ms=float("inf"))
         self.post = Post(
             bootstrap, self.gate, identity.boot_id, clock, on_contents=self._take, params=self._params.post
@@ -110,6 +113,7 @@ class CellService:
             decided=self._decided,
             pheromone=self.store.table if self.store is not None else None,
             is_lagging=lambda: self.post.is_lagging,
+            atlas=lambda: self._atlas,
         )
         self._leases = LeaseKeeper(
             bootstrap, f"{self._host}/{identity.boot_id}", on_change=lambda lease, term: self._changed.set()
@@ -235,9 +239,13 @@ class CellService:
 
     async def _survey(self) -> None:
         """Who lives, who is near, what is promised, what is led here: at once after a change, else every second."""
+        told_ms = brain_ms()
         while True:
             self._changed.clear()
             surface = self._surface()
+            if brain_ms() - told_ms >= RETELL_EVERY_MS:
+                told_ms = brain_ms()
+                self.body.set_off(self.body.cell.tell(always=True))
             if self._host in surface.regions:  # else it has only just registered
                 self._relink(surface)
                 self._measure_background()
@@ -270,6 +278,8 @@ class CellService:
         stamp = (tuple(surface.regions.items()), self._delays.version, away)
         if stamp != self._links_stamp:
             self._links_stamp = stamp
+            capacities = {name: surface.capacities[name] for name in surface.regions}
+            self._atlas = atlas_of(capacities, self._delays.delay_ms)
             links_ms = neighbours_of(self._host, surface.regions, self._delays.delay_ms, unreachable=away)
             self.body.relink(links_ms, has_changed)
 

@@ -15,13 +15,13 @@ from services.host.cell.post import inbox_of
 from services.registry.snapshot import read_registry, read_to_end, reader
 from topics import catalogue
 from topics.ants.envelope import Contents, Travelling, seal
-from topics.messages import CommittedPlan, FlowRevision
+from topics.messages import CommittedPlan, Decision, FlowRevision
 from topics.messages.ants import SEALED_BYTES_MAX
 
 SHORTS = ("a", "b", "c", "d", "e", "f")
 TEMPLATE = """
 flow: {flow}
-qos: {latency_ms: 5000}
+qos: {latency_ms: BOUND}
 sources:
   orders: {topic: {source}, at: SOURCE, key: user, event_time: ts}
 operators:
@@ -39,9 +39,10 @@ def six(hosts: Any) -> Any:
     return hosts
 
 
-def submit(stage: Any, hosts: Any, *, source: str, sink: str) -> FlowRevision:
+def submit(stage: Any, hosts: Any, *, source: str, sink: str, bound_ms: int = 5_000) -> None:
     """Submit the flow as `stigmergy submit` does: its text and nothing else."""
     text = stage.text.replace("SOURCE", hosts.name(source)).replace("SINK", hosts.name(sink))
+    text = text.replace("BOUND", str(bound_ms))
     revision = FlowRevision(
         flow=stage.name,
         revision=1,
@@ -51,7 +52,6 @@ def submit(stage: Any, hosts: Any, *, source: str, sink: str) -> FlowRevision:
         changed_ms=time.time_ns() // 1_000_000,
     )
     stage.write((catalogue.FLOWS, revision))
-    return revision
 
 
 def plan_of(stage: Any, *, after: int = 0) -> CommittedPlan | None:
@@ -89,6 +89,26 @@ def test_a_submitted_flow_is_planned_by_ants_and_planned_anew_when_hosts_die(six
     else:
         heir = flow.until(lambda: leader_of(six, flow), "another host leads the flow")
         assert heir != "a"
+
+
+def test_a_bound_that_nothing_keeps_is_refused_with_the_nearest_that_would_do(hosts: Any, stage: Callable) -> None:
+    """Two hosts are milliseconds apart over Kafka; nobody can promise one."""
+    hosts.start("a", "b")
+    flow = stage(TEMPLATE)
+    submit(flow, hosts, source="a", sink="b", bound_ms=1)
+    refused: Decision = flow.until(lambda: refusal_of(flow), "the flow is refused")
+    assert ("latency", 1.0) == (refused.evidence["binding"], refused.evidence["bound_ms"])
+    nearest_ms = refused.evidence["nearest_bound_ms"]
+    assert isinstance(nearest_ms, float)
+    assert nearest_ms > 1
+    assert f"relax qos.latency_ms to {nearest_ms:g}" in refused.why
+    assert plan_of(flow) is None
+
+
+def refusal_of(stage: Any) -> Decision | None:
+    """The last refusal of the flow."""
+    told = read_registry(stage.bootstrap, catalogue.DECISIONS).decisions.values()
+    return next((each for each in told if each.flow == stage.name and each.kind == "refused"), None)
 
 
 def leader_of(hosts: Any, stage: Any) -> str | None:
