@@ -134,7 +134,7 @@ class Leaders:
     async def arrange(self, view: RegistryView, surface: Surface) -> None:
         """Lead what is to be led here, and nothing else."""
         lost = set(self._surface.regions) - set(surface.regions)
-        found = set(surface.regions) - set(self._surface.regions)
+        found = set(surface.regions) - set(self._surface.regions or surface.regions)
         self._surface = surface
         for name in sorted(set(self._led) - set(view.flows)):
             await self._leave(name)
@@ -329,8 +329,9 @@ class Leaders:
     def _soon(self, flow: str, event: Any) -> None:
         """Tell a leader at once if it does not make it look for a place; else when it is its turn."""
         leader = self._body.leaders[flow]
-        matters = isinstance(event, Place) or (isinstance(event, HostLost) and event.host in leader.running.values())
-        if matters:
+        is_lost = isinstance(event, HostLost) and event.host in leader.running.values()
+        is_unplaced = isinstance(event, Healed) and leader.plan is None
+        if isinstance(event, Place) or is_lost or is_unplaced:
             self._waiting.setdefault(flow, []).append(event)
         else:
             self._body.tell_leader(flow, event)
@@ -339,7 +340,7 @@ class Leaders:
         for flow in list(self._waiting):
             if self._placing() >= PLACING_MAX:
                 return
-            for event in self._waiting.pop(flow):
+            for event in dict.fromkeys(self._waiting.pop(flow)):
                 self._body.tell_leader(flow, event)
 
     def _placing(self) -> int:

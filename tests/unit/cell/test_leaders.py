@@ -1,0 +1,281 @@
+"""Who leads a flow, what a new leader begins with, and who waits for whom. Leases are played, the brain is real."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any
+
+from placement.ants.enforcement import Release
+from placement.leader import Leader
+from placement.leader_events import Published
+from placement.leader_phases import Phase
+from services.host.cell.body import CellBody, Decided
+from services.host.cell.leaders import PLACING_MAX, Leaders, Surface, lease_of
+from services.host.cell.pins import pin
+from services.registry.view import RegistryView
+from topics.ants.envelope import Travelling
+from topics.flow.file import parse_graph
+from topics.messages import CommittedPlan, FlowRevision, Message, Request
+from topics.topic import Topic
+
+TEXT = """
+flow: NAME
+sources:
+  orders: {topic: orders, at: PLACE, key: user, partitions: 2}
+operators:
+  large: {op: filter, input: orders, where: "amount > 0"}
+sinks:
+  out: {input: large, topic: out, at: b}
+"""
+REGIONS = {"a": "r", "b": "r", "c": "r"}
+
+
+def revision(name: str = "talk", *, at: str = "a", number: int = 1, state: str = "submitted") -> FlowRevision:
+    text = TEXT.replace("NAME", name).replace("PLACE", at)
+    return FlowRevision(
+        flow=name,
+        revision=number,
+        state=state,  # type: ignore[arg-type]
+        text=text,
+        delivery="at_least_once",
+        changed_ms=1,
+    )
+
+
+def plan_for(flow: FlowRevision, host: str, *, epoch: int = 4, term: int = 1) -> CommittedPlan:
+    segments = [segment.id for segment in parse_graph(flow.text).segments]
+    return CommittedPlan(
+        flow=flow.flow,
+        revision=flow.revision,
+        epoch=epoch,
+        hash="h",
+        hosts=dict.fromkeys(segments, host),
+        moves=(),
+        cost_ms=1.0,
+        latency_ms=1.0,
+        reason="r",
+        leader="z",
+        term=term,
+        decided_ms=1,
+        basis={},
+    )
+
+
+class Keeper:
+    """Leases as the test says."""
+
+    def __init__(self) -> None:
+        self.wanted: set[str] = set()
+        self.terms: dict[str, int] = {}
+
+    def want(self, lease: str) -> None:
+        self.wanted.add(lease)
+
+    async def drop(self, lease: str) -> None:
+        self.wanted.discard(lease)
+
+    def term(self, lease: str) -> int | None:
+        return self.terms.get(lease) if lease in self.wanted else None
+
+
+class Ground:
+    """Leaders of host a, what they sent and what they published."""
+
+    def __init__(self) -> None:
+        self.view = RegistryView()
+        self.keeper = Keeper()
+        self.sent: list[tuple[str, Any]] = []
+        self.published: list[Message] = []
+        self.regions = dict(REGIONS)
+        self.body = CellBody(
+            "a",
+            1.0,
+            chance=Random,
+            delay=lambda a, b: 1.0,
+            send=self._send,
+            now_ms=lambda: 1e6,
+            decided=self._decided,
+        )
+        self.leaders = Leaders(
+            self.body,
+            self.keeper,
+            fresh=self._fresh,
+            publish=self._publish,
+            now_ms=lambda: 1e6,
+            delay_ms=lambda a, b: 1.0,
+        )
+
+    def _decided(self, leader: Leader, decided: Decided) -> None:
+        self.leaders.decided(leader, decided)
+
+    def _send(self, to: str, each: Travelling) -> None:
+        self.sent.append((to, each.ant))
+
+    async def _fresh(self) -> None:
+        return
+
+    async def _publish(self, topic: Topic[Any], message: Message) -> bool:
+        self.published.append(message)
+        return True
+
+    def submit(self, *flows: FlowRevision, term: int | None = 7) -> None:
+        for flow in flows:
+            self.view.flows[flow.flow] = flow
+            if term is not None:
+                self.keeper.terms[lease_of(flow.flow)] = term
+
+    async def arrange(self) -> None:
+        capacities = dict.fromkeys(REGIONS, 1.0)
+        await self.leaders.arrange(self.view, Surface(self.regions, capacities, delays_measured=True))
+
+    def plans(self) -> list[CommittedPlan]:
+        return [each for each in self.published if isinstance(each, CommittedPlan)]
+
+
+def play(story: Callable[[Ground], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        ground = Ground()
+        await story(ground)
+        ground.body.stop()
+
+    asyncio.run(run())
+
+
+def test_the_host_of_the_first_source_leads_once_it_has_the_lease() -> None:
+    """Not before, and nobody else."""
+
+    async def story(ground: Ground) -> None:
+        ground.submit(revision("mine"), revision("theirs", at="b"), term=None)
+        await ground.arrange()
+        assert ({lease_of("mine")}, ()) == (ground.keeper.wanted, ground.leaders.flows)
+        ground.keeper.terms[lease_of("mine")] = 3
+        await ground.arrange()
+        assert ("mine",) == ground.leaders.flows
+        assert Phase.RESTING is not ground.body.leaders["mine"].phase, "it looks for a place"
+        del ground.keeper.terms[lease_of("mine")]
+        await ground.arrange()
+        assert ((), {}) == (ground.leaders.flows, ground.body.leaders)
+
+    play(story)
+
+
+def test_when_the_source_host_dies_another_leads_with_what_the_registry_knows() -> None:
+    """The plan runs on; its epoch is counted on from, never from the start."""
+
+    async def story(ground: Ground) -> None:
+        flow = next(
+            candidate for k in range(100) if _heir(candidate := revision(f"talk-{k}", at="dead"), REGIONS) == "a"
+        )
+        ground.submit(flow)
+        ground.view.plans[flow.flow] = plan_for(flow, "b")
+        await ground.arrange()
+        leader = ground.body.leaders[flow.flow]
+        assert (4, {0: "b"}, Phase.RESTING) == (leader.epoch, leader.running, leader.phase)
+        assert [] == ground.sent, "it looks around later, and not together with everybody else"
+
+    play(story)
+
+
+def _heir(flow: FlowRevision, regions: dict[str, str]) -> str:
+    return pin(flow.flow, "dead", regions).host
+
+
+def test_a_leader_that_takes_over_plans_anew_what_ran_on_a_dead_host() -> None:
+    """Its predecessor may have died together with it."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "dead")
+        await ground.arrange()
+        assert Phase.RESTING is not ground.body.leaders["talk"].phase
+
+    play(story)
+
+
+def test_a_new_revision_is_placed_anew_and_the_old_one_ends() -> None:
+    """Its segments may be others; the epoch goes on."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        await ground.arrange()
+        ground.submit(revision(number=2))
+        await ground.arrange()
+        leader = ground.body.leaders["talk"]
+        assert ("b", Release("talk", 4)) in ground.sent
+        assert (4, None) == (leader.epoch, leader.plan)
+        assert [] == ground.plans(), "a flow that goes on has not ended"
+
+    play(story)
+
+
+def test_a_withdrawn_flow_ends_everywhere_and_its_plan_says_so() -> None:
+    """The epoch stays in the registry, so that it never starts again."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        await ground.arrange()
+        ground.submit(revision(number=2, state="withdrawn"))
+        await ground.arrange()
+        assert ("b", Release("talk", 4)) in ground.sent
+        (ended,) = ground.plans()
+        assert ({}, 4, 7) == (ended.hosts, ended.epoch, ended.term)
+        assert ((), set()) == (ground.leaders.flows, ground.keeper.wanted)
+
+    play(story)
+
+
+def test_leaders_that_look_for_a_place_take_turns() -> None:
+    """A hundred flows at once, or a dead host with fifty operators, must not let loose all ants at once."""
+
+    async def story(ground: Ground) -> None:
+        ground.submit(*(revision(f"talk-{k}") for k in range(PLACING_MAX + 3)))
+        await ground.arrange()
+        leaders = ground.body.leaders
+        assert PLACING_MAX == sum(leader.phase is not Phase.RESTING for leader in leaders.values())
+        done = next(name for name, leader in leaders.items() if leader.phase is not Phase.RESTING)
+        ground.view.flows[done] = revision(done, number=2, state="withdrawn")
+        await ground.arrange()
+        assert PLACING_MAX == sum(leader.phase is not Phase.RESTING for leader in leaders.values())
+
+    play(story)
+
+
+def test_a_plan_carries_the_term_and_where_its_numbers_came_from() -> None:
+    """Of two leaders the one with the later term is followed."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        await ground.arrange()
+        leader = ground.body.leaders["talk"]
+        assert leader.plan is not None
+        ground.leaders.decided(leader, Published(leader.plan, 2.5, "a better place", own_ms=1.5))
+        await ground.arrange()
+        (plan,) = ground.plans()
+        assert ("a", 7, 1, 2.5, 1.5) == (plan.leader, plan.term, plan.revision, plan.cost_ms, plan.latency_ms)
+        assert ("default", "measured") == (plan.basis["orders.rate_per_ms"], plan.basis["delays"])
+
+    play(story)
+
+
+def test_a_person_can_ask_a_leader_to_look_now() -> None:
+    """An old wish, read again after a restart, was meant for the leader before."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        ground.view.requests["old"] = Request(request="old", kind="propose", flow="talk", asked_ms=1)
+        await ground.arrange()
+        assert Phase.RESTING is ground.body.leaders["talk"].phase
+        ground.view.requests["new"] = Request(request="new", kind="propose", flow="talk", asked_ms=10**6)
+        await ground.arrange()
+        assert Phase.RESTING is not ground.body.leaders["talk"].phase
+
+    play(story)
