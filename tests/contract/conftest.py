@@ -112,7 +112,7 @@ class Live:
     """Cells on the real broker, all in this process. Time is real, so the test waits for decisions."""
 
     def __init__(self, bootstrap: str, network: OverlayNetwork, background: Sequence[Load]) -> None:
-        self._network = network
+        self._draw(network)
         self._runner = asyncio.Runner()
         self._bodies: dict[str, CellBody] = {}
         self._posts: dict[str, Post] = {}
@@ -135,7 +135,7 @@ class Live:
                 send=post.send,
                 now_ms=clock.now_ms,
                 decided=self._decided,
-                atlas=self._atlas,
+                atlas=lambda: self._atlas,
             )
             self._bodies[host.name], self._posts[host.name] = body, post
             body.cell.ledger.measure(load)
@@ -167,7 +167,7 @@ class Live:
         self._tell(flow, Withdraw())
 
     def lose(self, host: str) -> None:
-        self._network = self._network.without(frozenset({host}))
+        self._draw(self._network.without(frozenset({host})))
 
         async def die() -> None:
             self._tasks.pop(host).cancel()
@@ -229,9 +229,9 @@ class Live:
         index = self._network.host_index
         return float(self._network.delays_ms[index[a], index[b]])
 
-    def _atlas(self) -> Atlas:
-        names = tuple(host.name for host in self._network.hosts)
-        return Atlas(names, self._network.capacities, self._network.delays_ms)
+    def _draw(self, network: OverlayNetwork) -> None:
+        self._network = network
+        self._atlas = Atlas(tuple(host.name for host in network.hosts), network.capacities, network.delays_ms)
 
     def _relink(self) -> None:
         for name, body in sorted(self._bodies.items()):
