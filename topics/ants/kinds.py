@@ -9,7 +9,7 @@ from typing import Any
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
 from placement.ants.letters import Letter
 from placement.ants.measuring import Measured, MeasuringAnt
-from placement.ants.order import Order, ScoutReport
+from placement.ants.order import Order, ScoutReport, Spot
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutFailed, ScoutingAnt
 from placement.ants.surroundings import Digest
@@ -23,7 +23,7 @@ from topics.catalogue import ANTS_ENFORCEMENT, ANTS_ROUTING, ANTS_SCOUTING
 from topics.messages import AntEnvelope
 from topics.topic import Topic
 
-WIRE_VERSION = 4
+WIRE_VERSION = 5
 """Of everything inside an envelope. Raise it when a kind's shape changes."""
 
 KINDS: dict[int, tuple[type[Any], Topic[AntEnvelope]]] = {
@@ -84,6 +84,7 @@ _SHAPES = Shapes(
         MeasuringAnt: _stands_at_a_stop,
     },
     interned=frozenset({Flow, Order}),
+    repeated=frozenset({Spot}),
     tagged=NEWS,
 )
 

@@ -12,6 +12,7 @@ import typing
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from enum import Enum
+from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -42,14 +43,21 @@ Check = Callable[[Any], bool]
 class Shapes:
     """Makes shapes. `interned` types travel as bytes of their own, so that a value seen before is not built again.
 
-    `tagged` says which types may stand where an annotation says Any, each with its number.
+    Of `repeated` types equal neighbours in a list travel once, with their number. `tagged` says which types may stand
+    where an annotation says Any, each with its number.
     """
 
     def __init__(
-        self, *, checks: Mapping[type, Check], interned: frozenset[type], tagged: Mapping[int, type[Any]]
+        self,
+        *,
+        checks: Mapping[type, Check],
+        interned: frozenset[type],
+        repeated: frozenset[type],
+        tagged: Mapping[int, type[Any]],
     ) -> None:
         self._checks = checks
         self._interned = interned
+        self._repeated = repeated
         self._tagged = tagged
         self._made: dict[Any, Shape] = {}
 
@@ -69,12 +77,17 @@ class Shapes:
             (inner,) = [each for each in arguments if each is not type(None)]
             return _optional(self.of(inner))
         if origin is tuple:
-            parts = [self.of(each) for each in arguments if each is not Ellipsis]
-            return _many(parts[0]) if Ellipsis in arguments else _pair(parts)
+            return self._list(arguments)
         if isinstance(hint, type) and issubclass(hint, Enum):
             return _enumerated(hint)
         shape = self._record(hint)
         return _interned(shape) if hint in self._interned else shape
+
+    def _list(self, arguments: tuple[Any, ...]) -> Shape:
+        parts = [self.of(each) for each in arguments if each is not Ellipsis]
+        if Ellipsis not in arguments:
+            return _pair(parts)
+        return _runs(parts[0]) if arguments[0] in self._repeated else _many(parts[0])
 
     def _record(self, kind: type[Any]) -> Shape:
         hints = typing.get_type_hints(kind)
@@ -172,6 +185,30 @@ def _many(inner: Shape) -> Shape:
     return Shape(
         lambda values: [pack(value) for value in values], lambda plain: tuple([unpack(each) for each in _list(plain)])
     )
+
+
+def _runs(inner: Shape) -> Shape:
+    """A list as runs of equal values: how many, and which, in turn."""
+
+    def pack(values: tuple[Any, ...]) -> list[Any]:
+        runs: list[Any] = []
+        for value, equals in groupby(values):
+            runs += (len(list(equals)), inner.pack(value))
+        return runs
+
+    def unpack(plain: Any) -> tuple[Any, ...]:
+        runs = _list(plain)
+        counts = runs[::2]
+        if len(runs) % 2 or not all(type(count) is int and 0 < count <= ITEMS_MAX for count in counts):
+            raise MisshapenError("not runs")
+        if sum(counts) > ITEMS_MAX:
+            raise MisshapenError("too many")
+        values: list[Any] = []
+        for count, each in zip(counts, runs[1::2], strict=True):
+            values += [inner.unpack(each)] * count
+        return tuple(values)
+
+    return Shape(pack, unpack)
 
 
 def _pair(parts: list[Shape]) -> Shape:
