@@ -12,7 +12,7 @@ from typing import Any
 from placement.ants import enforcement, measuring, routing, scouting
 from placement.ants.desk import Desk
 from placement.ants.effects import Home, Lost, Send
-from placement.ants.enforcement import Activation, Cancellation, EnforcementAnt, Pass, Release
+from placement.ants.enforcement import Activation, Cancellation, EnforcementAnt, Release
 from placement.ants.host_view import HostView
 from placement.ants.letters import Letter, home_or_letter
 from placement.ants.measuring import MeasuringAnt
@@ -143,6 +143,10 @@ class Cell:
             if age_ms is not None:
                 found.append(replace(task, offer=replace(task.offer, age_ms=age_ms)))
         return found
+
+    def near_ms(self) -> dict[str, float]:
+        """Distances of the hosts around this one."""
+        return self.surroundings.near_ms()
 
     def stamp(self) -> tuple[HostView, int]:
         """Changes whenever the prices that scouts find here may have changed."""
@@ -308,11 +312,7 @@ class Cell:
         return [*(self.flow_changed(ant.flow) if booked else []), *measuring.step(ant, self)]
 
     def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Chance) -> list[Effect]:
-        effects = enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms)
-        # Scouts priced this host by what it last told; if that is not true enough, the next ones must know better.
-        came_for_room = ant.phase is Pass.RESERVE and ant.stops[ant.at].mask != 0
-        refused = came_for_room and not self.ledger.holds(ant.flow.name, ant.epoch)
-        return [*effects, *self.tell(always=refused)]
+        return [*enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms), *self.tell()]
 
     def _book(self, message: Activation | Cancellation | Release, now_ms: float, _: Chance) -> list[Effect]:
         self.ledger.expire(now_ms=now_ms)

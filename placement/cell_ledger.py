@@ -67,10 +67,6 @@ class Ledger:
         """All bookings in order."""
         return [booking for _, booking in sorted(self._bookings.items())]
 
-    def holds(self, flow: str, epoch: int) -> bool:
-        """Whether anything is promised to that epoch of a flow."""
-        return (flow, epoch) in self._bookings
-
     def serving(self) -> list[Serving]:
         """The tasks that run here now and may be tapped, in order of flow."""
         active = (booking for booking in self._bookings.values() if booking.state is State.ACTIVE and booking.serves)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from placement.ants.effects import Send, SetTimer
-from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
+from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt, Release
 from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured
 from placement.ants.order import Offer, ScoutReport
@@ -20,7 +20,7 @@ from placement.ants.params import AntParams
 from placement.ants.routing import RoutingAntReturned
 from placement.ants.scouting import ScoutFailed
 from placement.chance import Chance
-from placement.leader_attempt import Attempt, Bounds, Reason
+from placement.leader_attempt import Attempt, Reason
 from placement.leader_damping import Comparison, Damping
 from placement.leader_events import (
     Crowded,
@@ -45,8 +45,9 @@ from placement.leader_phases import WAITS_FOR, Phase
 from placement.leader_purse import Purse
 from placement.leader_release import measuring_ant
 from placement.leader_search import Means, Search, Stage
-from placement.leader_taps import Enforcing, Grants, answer, ended
-from placement.model import Flow, Placement, Plan
+from placement.leader_standing import Standing
+from placement.leader_taps import Enforcing, answer
+from placement.model import Flow, Plan
 from placement.subqueries import subqueries
 
 LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Lingers | Withdrawn
@@ -78,7 +79,7 @@ class Leader:
         self.params = params
         self.ants = ants
         self.phase = Phase.RESTING
-        self.plan = running
+        self.standing = Standing(flow, running)
         self.epoch = last_epoch
         self.purse = Purse(params)
         self._means = Means(self.host, params, ants, fastest_capacity, self.purse)
@@ -92,20 +93,12 @@ class Leader:
         self._round = 0
         self._measured: Measured | None = None
         self._unmeasured_rounds = 0
-        self._dead: set[str] = set()
-        """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
-        self._enforcing: Enforcing | None = None
-        self.taps: dict[int, Offer] = {}
-        """Task -> what the running plan taps for it."""
-        self._avoided: set[str] = set()
-        """Flows that would not serve, or have said that they will not for long."""
         self._alarmed = False
         """A host of the flow became crowded during the present search."""
         self._shunned: dict[str, float] = {}
         """Hosts that died or let an enforcement ant vanish, and until when no task goes there."""
         self._corrections: dict[str, HostView] = {}
         """Hosts that turned an enforcement ant of this search back, as it saw them."""
-        self.grants = Grants()
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
@@ -129,22 +122,14 @@ class Leader:
         }
 
     @property
+    def plan(self) -> Plan | None:
+        """The plan that runs."""
+        return self.standing.plan
+
+    @property
     def running(self) -> dict[int, str]:
         """Task -> host of the plan that runs."""
-        if self.plan is None:
-            return {}
-        index = self.flow.graph.task_index
-        return {index[task]: host for _, task, host in self.plan.placement.spots}
-
-    @property
-    def where(self) -> dict[int, str]:
-        """Task -> host its results come from, run or tapped."""
-        return self.running | {task: offer.host for task, offer in self.taps.items()}
-
-    @property
-    def enforced_taps(self) -> dict[int, Offer]:
-        """Task -> what the plan that is being carried out would tap."""
-        return self._enforcing.taps if self._enforcing is not None else {}
+        return self.standing.running
 
     def step(self, event: Any, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         """Take one event."""
@@ -158,48 +143,43 @@ class Leader:
     # What a leader is told.
 
     def _on_place(self, _: Place, rng: Chance) -> list[LeaderEffect]:
-        if self._enforcing is not None:
+        if self.standing.enforcing is not None:
             return []
-        self._failures = 0
+        self._failures = self._gave_up = 0
         if self.phase is Phase.LINGERING:
             return self._rest([])  # its user wants it again, and it never stopped
-        reason = self._why_look()
+        reason = self.standing.why_look()
         return self._begin(Reason.USER if reason is Reason.WATCH else reason, rng)
 
     def _on_withdraw(self, _: Withdraw, rng: Chance) -> list[LeaderEffect]:
         """End the flow; a flow that others tap runs on until they have found another way."""
-        if not self.grants.tappers:
+        if not self.standing.grants.tappers:
             return self._end()
         abandoned = self._abandon_enforcement()
         self.phase, self._search = Phase.LINGERING, None
-        told = self.grants.tell_ending(self.flow.name)
-        return [*abandoned, *told, Lingers(self.flow.name, self.grants.tappers)]
+        told = self.standing.grants.tell_ending(self.flow.name)
+        return [*abandoned, *told, Lingers(self.flow.name, self.standing.grants.tappers)]
 
     def _end(self) -> list[LeaderEffect]:
-        hosts, taps = set(self.running.values()), [*self.taps.values(), *self.enforced_taps.values()]
-        if self._enforcing is not None:
-            hosts |= {stop.host for stop in self._enforcing.ant.stops if stop.mask}
-        self.phase, self.plan, self._search, self._enforcing = Phase.WITHDRAWN, None, None, None
-        news = Release(self.flow.name, self.epoch)
-        ends: list[LeaderEffect] = [Send(host, news) for host in sorted(hosts)]
-        return [*ends, *ended(taps, news), Withdrawn(self.flow.name)]
+        self.phase, self._search = Phase.WITHDRAWN, None
+        return [*self.standing.end(self.epoch), Withdrawn(self.flow.name)]
 
     def _on_host_lost(self, event: HostLost, rng: Chance) -> list[LeaderEffect]:
         """Whatever the leader was doing, what it found may include the dead host: start again if it matters."""
-        self.grants.forget(event.host)
+        self.standing.grants.forget(event.host)
         self._shun(event.host)
         if self.phase is Phase.LINGERING:
-            serving = self.grants.tappers and event.host not in self.running.values()
+            serving = self.standing.grants.tappers and event.host not in self.running.values()
             return [] if serving else self._end()
         if event.host in self.running.values():
-            self._dead.add(event.host)
+            self.standing.dead.add(event.host)
             self._failures = 0
             return [*self._abandon_enforcement(), *self._begin(Reason.LOST, rng)]
         # The leader of a flow that it taps died, and that flow with it.
         gone = {offer.flow for offer in self._all_taps() if offer.home == event.host}
         if gone:
             return [effect for flow in sorted(gone) for effect in self._on_serving_ends(ServingEnds(flow), rng)]
-        enforcing = self._enforcing
+        enforcing = self.standing.enforcing
         if enforcing is not None and any(stop.host == event.host for stop in enforcing.ant.stops):
             return [*self._abandon_enforcement(), *self._try_again(f"{event.host} was lost", rng)]
         attempt = self._attempt
@@ -210,17 +190,17 @@ class Leader:
     def _on_flow_changed(self, event: FlowChanged, _: Chance) -> list[LeaderEffect]:
         same = [(edge.tail, edge.head) for edge in event.flow.edges] == [(e.tail, e.head) for e in self.flow.edges]
         assert same, "a changed graph is a new flow: withdraw the old one, submit the new"
-        self.flow = event.flow
+        self.flow = self.standing.flow = event.flow
         return []
 
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on, nor wait for ants that found no way."""
         self._shunned.clear()
         searching = self._search is not None and self._search.stage is Stage.SCOUTING
-        if searching or self._why_look() is Reason.WATCH:
+        if searching or self.standing.why_look() is Reason.WATCH:
             return []
         self._failures = self._gave_up = 0
-        return self._begin(self._why_look(), rng)
+        return self._begin(self.standing.why_look(), rng)
 
     def _on_crowded(self, event: Crowded, rng: Chance) -> list[LeaderEffect]:
         """A host of the flow got a longer queue: look for a better place now, if the budget allows.
@@ -235,17 +215,19 @@ class Leader:
         if self._round_free_at_ms() > self._now_ms:
             return []
         self._failures = 0
-        return self._begin(self._why_look(), rng)
+        return self._begin(self.standing.why_look(), rng)
 
     def _on_timer(self, event: TimerFired, rng: Chance) -> list[LeaderEffect]:
         if event.name == "rest" and self.phase is Phase.RESTING:
             self._failures = 0
-            return self._begin(self._why_look(), rng)
+            return self._begin(self.standing.why_look(), rng)
         if event.name != "patience":
             return []
         if self.phase is Phase.ENFORCING:
-            assert self._enforcing is not None
-            self._shun(*(stop.host for stop in self._enforcing.ant.stops if stop.host not in self.running.values()))
+            assert self.standing.enforcing is not None
+            self._shun(
+                *(stop.host for stop in self.standing.enforcing.ant.stops if stop.host not in self.running.values())
+            )
             return [*self._abandon_enforcement(), *self._try_again("the enforcement ant did not come back", rng)]
         return self._on_ant_home(event, rng) if self.phase is Phase.SEARCHING else []
 
@@ -263,53 +245,47 @@ class Leader:
         return []
 
     def _on_enforced(self, news: Enforced, rng: Chance) -> list[LeaderEffect]:
-        enforcing = self._enforcing
+        enforcing = self.standing.enforcing
         if enforcing is None or news.epoch != enforcing.plan.epoch:
             return []
         late = self._now_ms - enforcing.sent_ms > self.ants.enforcement.activation_ms / 2
         if news.committed and not late:
             enforcing.committed = True
-            return self._activate(enforcing) if enforcing.complete else []
+            return self._activate() if enforcing.complete else []
         if news.seen is not None:
             self._corrections[news.seen.host] = news.seen
         why = "the enforcement ant came back too late" if news.committed else news.why
         return [*self._abandon_enforcement(), *self._try_again(why, rng)]
 
     def _on_tap_answered(self, news: TapAnswered, rng: Chance) -> list[LeaderEffect]:
-        enforcing = self._enforcing
+        enforcing = self.standing.enforcing
         if enforcing is None or news.epoch != enforcing.plan.epoch:
             return []
         if news.why_not:
-            self._avoided.add(news.flow)
+            self.standing.avoided.add(news.flow)
             return [*self._abandon_enforcement(), *self._try_again(f"{news.flow}: {news.why_not}", rng)]
         enforcing.granted.add(f"{news.flow}/{news.task}")
-        return self._activate(enforcing) if enforcing.complete else []
+        return self._activate() if enforcing.complete else []
 
     def _on_tap_asked(self, asked: TapAsked, _: Chance) -> list[LeaderEffect]:
         """Another flow wants to tap: from the consent on, the task must not stop."""
-        task = self.flow.graph.task_index.get(asked.task, -1)
-        why_not = ""
-        if self.phase in (Phase.LINGERING, Phase.WITHDRAWN):
-            why_not = "the flow is ending"
-        elif self.running.get(task) is None or self.running[task] in self._dead:
-            why_not = f"{asked.task} does not run"
-        elif self._enforcing is not None and self._enforcing.plan.placement.host_of(self.flow.name, asked.task) is None:
-            why_not = f"{asked.task} is about to stop"
+        ending = self.phase in (Phase.LINGERING, Phase.WITHDRAWN)
+        why_not = self.standing.refusal(asked, ending=ending)
         if not why_not:
-            self.grants.add(asked)
+            self.standing.grants.add(asked)
         return [answer(asked, self.flow.name, why_not)]
 
     def _on_tap_ended(self, news: Release | Cancellation, _: Chance) -> list[LeaderEffect]:
-        self.grants.end(news)
-        return self._end() if self.phase is Phase.LINGERING and not self.grants.tappers else []
+        self.standing.grants.end(news)
+        return self._end() if self.phase is Phase.LINGERING and not self.standing.grants.tappers else []
 
     def _on_serving_ends(self, news: ServingEnds, rng: Chance) -> list[LeaderEffect]:
         """A flow that this one taps is ending: find another way, and stay until there is one."""
-        self._avoided.add(news.flow)
-        if any(offer.flow == news.flow for offer in self.taps.values()):
+        self.standing.avoided.add(news.flow)
+        if any(offer.flow == news.flow for offer in self.standing.taps.values()):
             self._failures = 0
-            return [*self._abandon_enforcement(), *self._begin(self._why_look(), rng)]
-        if any(offer.flow == news.flow for offer in self.enforced_taps.values()):
+            return [*self._abandon_enforcement(), *self._begin(self.standing.why_look(), rng)]
+        if any(offer.flow == news.flow for offer in self.standing.enforced_taps.values()):
             return [*self._abandon_enforcement(), *self._try_again(f"{news.flow} is ending", rng)]
         attempt = self._attempt
         if attempt is not None and any(offer.flow == news.flow for offer in attempt.taps.values()):
@@ -317,10 +293,7 @@ class Leader:
         return []
 
     def _on_served_from(self, news: ServedFrom, _: Chance) -> list[LeaderEffect]:
-        for taps in (self.taps, self.enforced_taps):
-            for task, offer in taps.items():
-                if (offer.flow, offer.task) == (news.flow, news.task):
-                    taps[task] = replace(offer, host=news.host)
+        self.standing.served_from(news)
         return []
 
     # What a leader does.
@@ -329,38 +302,38 @@ class Leader:
     def _attempt(self) -> Attempt | None:
         return self._search.attempt if self._search is not None else None
 
-    def _why_look(self) -> Reason:
-        if self.plan is None:
-            return Reason.FIRST
-        if self._dead:
-            return Reason.LOST
-        unserved = any(offer.flow in self._avoided for offer in self.taps.values())
-        return Reason.UNSERVED if unserved else Reason.WATCH
-
     def _all_taps(self) -> list[Offer]:
         attempt = self._attempt.taps if self._attempt is not None else {}
-        return [*self.taps.values(), *self.enforced_taps.values(), *attempt.values()]
+        return [*self.standing.taps.values(), *self.standing.enforced_taps.values(), *attempt.values()]
 
     def _begin(self, reason: Reason, rng: Chance) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
-        alive = {task: host for task, host in self.running.items() if host not in self._dead}
-        kept = tuple(sorted(self.flow.graph.task_index[task] for task in self.grants.tasks))
         # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
         damped = reason is Reason.WATCH and self._unmeasured_rounds == 0
         barred = (*(self._damping.cooling(now_ms=self._now_ms) if damped else ()), *self._shunning())
-        seen = tuple(self._corrections.values())
-        bounds = Bounds(alive, kept, tuple(sorted(self._avoided)), self._seniority, barred, seen)
+        bounds = replace(
+            self.standing.bounds(self._seniority), barred=barred, corrections=tuple(self._corrections.values())
+        )
         self.phase = Phase.SEARCHING
         self._search = Search(
-            self.flow, reason, self._round, bounds, self._means, tries=self._failures, paid=self.plan is not None
+            self.flow,
+            reason,
+            self._round,
+            bounds,
+            self._means,
+            tries=self._failures,
+            paid=self.plan is not None,
+            probing=self._gave_up > 0,
         )
         self._measured = None
         route: list[LeaderEffect] = [*self._search.begin(now_ms=self._now_ms)]
         if reason not in (Reason.WATCH, Reason.USER):
             return route
         social = self.ants.scouting.social
-        measure = measuring_ant(self.flow, self.running, self.taps, number=self._round, home=self.host, social=social)
+        measure = measuring_ant(
+            self.flow, self.running, self.standing.taps, number=self._round, home=self.host, social=social
+        )
         return [measure, *route]
 
     def _shun(self, *hosts: str) -> None:
@@ -374,28 +347,30 @@ class Leader:
 
     def _try_again(self, why: str, rng: Chance) -> list[LeaderEffect]:
         """The attempt failed: begin anew with fresh ants, or rest for a while."""
-        attempt = self._attempt
-        assert attempt is not None
+        search = self._search
+        assert search is not None
+        attempt = search.attempt
         self._failures += 1
         watching = attempt.reason is Reason.WATCH
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
         affordable = not watching or (bool(self._corrections) and self._round_free_at_ms() <= self._now_ms)
-        if affordable and self._failures < self.params.max_attempts:
+        # After giving up once, a look that finds nothing is not worth another: ants without end would fill the network.
+        hopeless = self._gave_up > 0 and search.stage is Stage.FAILED
+        if affordable and self._failures < self.params.max_attempts and not hopeless:
             return self._begin(attempt.reason, rng)
         if watching:
             return self._rest([Stayed(self.flow.name, math.nan, attempt.cost_ms, why)])
         pause_ms = min(self.params.retry_after_ms * 2**self._gave_up, self.params.retry_at_most_ms)
         self._gave_up += 1
         # What can't be placed can't serve either.
-        told = self.grants.tell_ending(self.flow.name) if attempt.reason is Reason.LOST else []
+        told = self.standing.grants.tell_ending(self.flow.name) if attempt.reason is Reason.LOST else []
         return self._rest([*told, GaveUp(self.flow.name, why)], after_ms=pause_ms)
 
     def _decide(self, rng: Chance) -> list[LeaderEffect]:
         """All chains are found: carry the placement out, or stay where the flow is."""
         attempt = self._attempt
         assert attempt is not None
-        index = self.flow.graph.task_index
-        stopped = sorted(task for task in self.grants.tasks if index[task] not in attempt.placed)
+        stopped = self.standing.stopped_by(attempt)
         if stopped:
             return self._try_again(f"{stopped[0]} was tapped meanwhile and must run", rng)
         if attempt.own_ms >= self.flow.latency_bound_ms:
@@ -404,9 +379,9 @@ class Leader:
             return self._try_again(whole, rng)
         if attempt.reason is Reason.WATCH or (attempt.reason is Reason.USER and self._measured is not None):
             now_cost = self._present_cost_ms()
-            before, after = _sites(self.running, self.taps), _sites(attempt.placed, attempt.taps)
-            moves = tuple((task, site) for task, site in sorted(after.items()) if before.get(task) != site)
-            comparison = Comparison(now_cost, attempt.cost_ms, moves, cut_off=self._measured is None)
+            comparison = Comparison(
+                now_cost, attempt.cost_ms, self.standing.moves_to(attempt), cut_off=self._measured is None
+            )
             beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
             objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
             if objection is not None:
@@ -425,40 +400,27 @@ class Leader:
         assert attempt is not None
         self.phase = Phase.ENFORCING
         self.epoch += 1
-        old = self.plan.placement if self.plan is not None else Placement()
-        plan = Plan.between(self.flow.name, self.epoch, old, attempt.placement(self.flow))
+        plan = Plan.between(self.flow.name, self.epoch, self.standing.placement, attempt.placement(self.flow))
         stops, social = attempt.stops(), self.ants.scouting.social
         trip_ms = 2 * attempt.longest_trip_ms * len(stops)
         ant = EnforcementAnt(self.flow, self.epoch, self.host, stops, trip_ms, social, seniority=self._seniority)
-        enforcing = self._enforcing = Enforcing(plan, ant, dict(attempt.taps), self._now_ms)
+        enforcing = self.standing.enforcing = Enforcing(plan, ant, dict(attempt.taps), self._now_ms)
         return [Send(stops[0].host, ant), *enforcing.ask(), self._patience(self.params.patience_for_ms(trip_ms))]
 
     def _abandon_enforcement(self) -> list[LeaderEffect]:
         """Give an enforcement up: its epoch is dead, wherever its ant may still be."""
-        enforcing, self._enforcing = self._enforcing, None
+        enforcing, self.standing.enforcing = self.standing.enforcing, None
         return [] if enforcing is None else [*enforcing.cancel()]
 
-    def _activate(self, enforcing: Enforcing) -> list[LeaderEffect]:
+    def _activate(self) -> list[LeaderEffect]:
         """The plan is committed everywhere: let it run, and end what ran before."""
         attempt = self._attempt
         assert attempt is not None
-        before, tapped_before = self.running, self.taps
-        self.plan, self._enforcing, self.taps = enforcing.plan, None, enforcing.taps
+        told, left = self.standing.switch(home=self.host)
         self._gave_up = 0
-        self._dead.clear()
-        self._avoided.clear()
-        kept = set(self.running.values())
-        sites = _sites(self.running, self.taps)
-        left = {task: site for task, site in _sites(before, tapped_before).items() if sites.get(task) != site}
         self._damping.left(left, now_ms=self._now_ms)
-        effects: list[LeaderEffect] = [
-            Send(host, Activation(self.flow.name, self.epoch, self.host)) for host in sorted(kept)
-        ]
-        earlier = Release(self.flow.name, self.epoch - 1)
-        effects += [Send(host, earlier) for host in sorted(set(before.values()) - kept)]
-        effects += ended(tapped_before.values(), earlier)
-        effects += self.grants.tell_moved(self.flow.name, {task: host for _, task, host in self.plan.placement.spots})
-        self.purse.earn(self.flow.graph, self.where, hops=attempt.hops, now_ms=self._now_ms)
+        self.purse.earn(self.flow.graph, self.standing.where, hops=attempt.hops, now_ms=self._now_ms)
+        assert self.plan is not None
         published = Published(
             self.plan,
             attempt.cost_ms,
@@ -466,7 +428,7 @@ class Leader:
             own_ms=attempt.own_ms,
             alternatives=tuple(attempt.alternatives),
         )
-        return self._rest([*effects, published])
+        return self._rest([*told, published])
 
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
         """Wait for the next round: as soon as the interval and the budget allow."""
@@ -485,8 +447,3 @@ class Leader:
 
     def _patience(self, wait_ms: float) -> SetTimer:
         return SetTimer(self.flow.name, "patience", self._now_ms + wait_ms)
-
-
-def _sites(placed: dict[int, str], taps: dict[int, Offer]) -> dict[int, str]:
-    """Task -> where its results come from: a host, or the task of another flow wherever that runs."""
-    return placed | {task: f"{offer.flow}/{offer.task}" for task, offer in taps.items()}

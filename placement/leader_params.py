@@ -29,12 +29,14 @@ class LeaderParams:
     """How long to wait for ants whose trip time is not known yet."""
     patience_trips: float = 4.0
     """And for ants whose trip time is known, in trips (plus a tenth of the patience)."""
+    learn_patience: bool = True
+    """The first routing ant that is back tells how long to wait for the others; else all of the patience is waited."""
     max_releases: int = 3
     """Releases of ants for one chain before an attempt fails."""
     max_attempts: int = 4
     """Attempts before the leader gives up for a while."""
     retry_after_ms: float = 10_000.0
-    """First pause after giving up; it doubles each time, up to retry_at_most_ms."""
+    """First pause after giving up; it doubles each time, up to retry_at_most_ms. Then few ants look for room."""
     retry_at_most_ms: float = 600_000.0
     watch_every_ms: float = 5_000.0
     """Shortest time between two rounds of ants for a running flow; the budget may make it longer."""
@@ -75,6 +77,7 @@ PAPER_LEADER = LeaderParams(
     placing=Release(routing_ants=100, enough_routing_ants=30, scouts=30, enough_reports=10),
     watching=Release(routing_ants=20, enough_routing_ants=5, scouts=10, enough_reports=5),
     outstanding=1.0,
+    learn_patience=False,
     max_releases=40,
     max_attempts=6,
     cool_down_rounds=0,

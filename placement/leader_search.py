@@ -50,9 +50,21 @@ class Search:
     """One attempt. `stage` says how it stands; `why` it failed, if it did; `attempt` holds what was found."""
 
     def __init__(
-        self, flow: Flow, reason: Reason, number: int, bounds: Bounds, means: Means, *, tries: int, paid: bool
+        self,
+        flow: Flow,
+        reason: Reason,
+        number: int,
+        bounds: Bounds,
+        means: Means,
+        *,
+        tries: int,
+        paid: bool,
+        probing: bool = False,
     ) -> None:
-        """`tries` failed before this one, so patience is longer; `paid`: the ants are paid for from the budget."""
+        """`tries` failed before this one, so patience is longer; `paid`: the ants are paid for from the budget.
+
+        `probing`: the leader has given up before and only looks, with few ants, whether there is room by now.
+        """
         first = next_subquery(flow.graph, ())
         assert first is not None, f"{flow.name} has no task to place"
         self.attempt = Attempt(reason, number, first)
@@ -63,11 +75,13 @@ class Search:
         self._means = means
         self._tries = tries
         self._paid = paid
+        self._probing = probing
+        self._deadline_ms = math.inf
 
     @property
     def _release(self) -> AntRelease:
         params = self._means.params
-        return params.watching if self.attempt.reason is Reason.WATCH else params.placing
+        return params.watching if self._probing or self.attempt.reason is Reason.WATCH else params.placing
 
     def begin(self, *, now_ms: float) -> list[SearchEffect]:
         """Release routing ants for the present chain."""
@@ -100,12 +114,20 @@ class Search:
             attempt.trip_ms = max(attempt.trip_ms, event.trip_ms)
             attempt.distance_ms = min(attempt.distance_ms, event.distance_ms)
             enough = attempt.returned >= self._release.enough_routing_ants
-            return self._scout(now_ms=now_ms, rng=rng) if enough else []
+            return self._scout(now_ms=now_ms, rng=rng) if enough else self._hurry(now_ms=now_ms)
         if self.stage is not Stage.SCOUTING or event.chain != attempt.chain:
             return []
         attempt.reports.append(event)
         enough = len(attempt.reports) >= self._release.enough_reports
         return self._choose(now_ms=now_ms) if enough or self._is_outstanding(event) else []
+
+    def _hurry(self, *, now_ms: float) -> list[SearchEffect]:
+        """The first ant that is back tells how long a trip takes: those who need much longer are not waited for."""
+        params = self._means.params
+        if self.attempt.returned > 1 or not params.learn_patience:
+            return []
+        known_ms = now_ms + params.patience_for_ms(self.attempt.trip_ms)
+        return [self._patience(known_ms)] if known_ms < self._deadline_ms else []
 
     def _impatient(self, *, now_ms: float, rng: Chance) -> list[SearchEffect]:
         """Go on with those that came back in time; if nobody did, send more, or fail."""
@@ -115,7 +137,7 @@ class Search:
             return self._scout(now_ms=now_ms, rng=rng)
         if not routing and attempt.reports:
             return self._choose(now_ms=now_ms)
-        if attempt.releases < self._means.params.max_releases:
+        if attempt.releases < (1 if self._probing else self._means.params.max_releases):
             return self.begin(now_ms=now_ms)
         who = "no routing ant" if routing else "no scout"
         self.stage = Stage.FAILED
@@ -156,4 +178,5 @@ class Search:
         return report.score_ms <= self._means.params.outstanding * least_ms
 
     def _patience(self, at_ms: float) -> SetTimer:
+        self._deadline_ms = at_ms
         return SetTimer(self._flow.name, "patience", at_ms)

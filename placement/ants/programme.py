@@ -83,14 +83,14 @@ def reach_ms(origin: Spot, target: Spot, distances: Distances) -> float:
     return walk_ms if link_ms is None else min(walk_ms, link_ms)
 
 
-def anchored(ways: Ways, spots: Mapping[str, Spot], here: Spot, distances: Distances) -> Ways:
+def anchored(ways: Ways, near_ms: Mapping[str, float], here: Spot, distances: Distances) -> Ways:
     """Ways that end on a host near this cell, with the shorter way to it that the cell knows."""
 
     def nearer(way: Way) -> Way:
-        spot = spots.get(way.at.host)
-        if spot is None or spot.offset_ms >= reach_ms(way.at, here, distances):
+        offset_ms = 0.0 if way.at.host == here.host else near_ms.get(way.at.host)
+        if offset_ms is None or offset_ms >= reach_ms(way.at, here, distances):
             return way
-        return way._replace(at=spot)
+        return way._replace(at=Spot(way.at.host, here.position_ms, offset_ms))
 
     return tuple(tuple(nearer(way) for way in row) for row in ways)
 
@@ -126,7 +126,8 @@ def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distances:
 
 
 def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, distances: Distances) -> None:
-    host, flow = candidate.spot.host, order.flow
+    spot, flow = candidate.spot, order.flow
+    host = spot.host
     count = len(order.tasks)
     limits = [_limit_ms(row.get(host)) for row in best]  # what a rival way that ends at this host costs
     for placed in range(count - 1, -1, -1):  # downwards: a way extended here is not extended here again
@@ -134,9 +135,11 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
         masks = order.masks[placed]
         most_ms = max(limits[placed + 1 :])
         for way in list(best[placed].values()):
-            travel_ms = share * reach_ms(way.at, candidate.spot, distances)
+            if way.cost_ms + way.steer_ms >= most_ms or way.uses(host):
+                continue
+            travel_ms = share * reach_ms(way.at, spot, distances)
             cost_ms = way.cost_ms + flow.weight * travel_ms
-            if cost_ms + way.steer_ms >= most_ms or way.uses(host):
+            if cost_ms + way.steer_ms >= most_ms:
                 continue
             steer_ms = way.steer_ms
             exact_ms = 0.0

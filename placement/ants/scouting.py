@@ -139,6 +139,10 @@ class ScoutingCell(RoutingCell, Protocol):
         """Hosts around it, with their distance."""
         ...
 
+    def near_ms(self) -> dict[str, float]:
+        """Their distances by name."""
+        ...
+
     def anchor_ms(self, host: str, offset_ms: float, anchor: Anchor) -> float:
         """Estimated delay between a host near this cell and an end that pulls at a task."""
         ...
@@ -262,10 +266,7 @@ def _programme(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> 
     beside = [_candidate(ant, cell, params, view, offset_ms) for view, offset_ms in _best_nearby(ant, cell, params)]
     # The cell's own host again at the end: a way may come back from beside the trail.
     candidates = [here, *beside, here] if beside else [here]
-    position_ms = ant.trail.distance_ms[-1]
-    spots = {view.host: Spot(view.host, position_ms, offset_ms) for view, offset_ms in cell.near()}
-    spots[cell.host] = here.spot
-    ways = anchored(ant.ways, spots, here.spot, cell.distances)
+    ways = anchored(ant.ways, cell.near_ms(), here.spot, cell.distances)
     return extend(ways, ant.order, candidates, cell.distances, keep=params.ways_kept)
 
 

@@ -49,6 +49,7 @@ class _Known:
     distance_ms: float
     via: str
     serves: tuple[Serving, ...]
+    links_ms: dict[str, float]
 
 
 class Surroundings:
@@ -64,6 +65,7 @@ class Surroundings:
         self.version = 0
         """Counts up with every change of what is known."""
         self._near: tuple[int, list[tuple[HostView, float]]] = (-1, [])
+        self._near_ms: tuple[int, dict[str, float]] = (-1, {})
         self._serving: tuple[int, list[tuple[Serving, float]]] = (-1, [])
 
     def tell(
@@ -106,7 +108,15 @@ class Surroundings:
             if stale or longer:
                 return []
         self.version += 1
-        self._known[digest.view.host] = _Known(digest.view, digest.serial, distance_ms, digest.sender, digest.serves)
+        links = known.links_ms if known is not None and known.view.links == digest.view.links else None
+        self._known[digest.view.host] = _Known(
+            digest.view,
+            digest.serial,
+            distance_ms,
+            digest.sender,
+            digest.serves,
+            links if links is not None else dict(digest.view.links),
+        )
         if digest.hops_left == 0:
             return []
         onward = replace(digest, sender=self._host, distance_ms=distance_ms, hops_left=digest.hops_left - 1)
@@ -122,6 +132,12 @@ class Surroundings:
             near = [(known.view, known.distance_ms) for _, known in sorted(self._known.items())]
             self._near = (self.version, near)
         return self._near[1]
+
+    def near_ms(self) -> dict[str, float]:
+        """Distances by host."""
+        if self._near_ms[0] != self.version:
+            self._near_ms = (self.version, {host: known.distance_ms for host, known in self._known.items()})
+        return self._near_ms[1]
 
     def serving(self) -> list[tuple[Serving, float]]:
         """What runs around here and may be tapped, with its distance."""
@@ -140,7 +156,7 @@ class Surroundings:
         for host, other in ((a, b), (b, a)):
             known = self._known.get(host)
             if known is not None:
-                return next((delay_ms for neighbour, delay_ms in known.view.links if neighbour == other), None)
+                return known.links_ms.get(other)
         return None
 
     def forget(self, host: str) -> None:

@@ -87,6 +87,10 @@ class OverlayNetwork:
     def wire_bandwidths(self) -> tuple[float, ...]:
         return (self.bandwidth_bytes_per_ms,) * (len(self.hosts) ** 2)
 
+    def wire_between(self, a: int, b: int) -> int:
+        """The wire from a host to another."""
+        return a * len(self.hosts) + b
+
     def route(self, a: int, b: int) -> tuple[int, ...]:
         """The one wire from a to b; none from a host to itself."""
         return () if a == b else (a * len(self.hosts) + b,)

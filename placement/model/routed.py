@@ -125,6 +125,10 @@ class RoutedNetwork:
             steps.append((origins[chosen], targets[chosen], before[chosen].astype(np.intp)))
         return tuple(steps)
 
+    def wire_between(self, a: int, b: int) -> int:
+        """The wire from a host to its neighbour."""
+        return self._wire_between[a][b]
+
     def route(self, a: int, b: int) -> tuple[int, ...]:
         """The wires from a to b; empty if they are the same host. Asked only where a way exists."""
         known = self._routes.get((a, b))

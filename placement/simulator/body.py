@@ -18,6 +18,7 @@ from placement.atlas import Atlas
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
 from placement.evaluator_incremental import Ledger as TrueLedger
+from placement.evaluator_travel import travel_ms
 from placement.leader import Leader
 from placement.leader_events import (
     FlowChanged,
@@ -34,8 +35,8 @@ from placement.leader_events import (
     Withdrawn,
 )
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
-from placement.model import Flow, Network, OverlayNetwork, Placement
-from placement.queueing import IDLE, Load
+from placement.model import Flow, Network, OverlayNetwork, Placement, RoutedNetwork
+from placement.queueing import IDLE, Load, link_wait_ms, wire_stream
 from placement.simulator.kernel import Kernel
 from placement.simulator.message_sizes import size_bytes
 from placement.simulator.traffic import Traffic
@@ -46,6 +47,8 @@ Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
 Observer = Callable[[float, str, Any], None]
 """Told of everything that happens: time, where, what."""
 
+_COMMON = wire_stream(0.0, 4_000.0)
+"""What hosts measure links with: a message of common size, which waits before a wire and is transmitted."""
 DETECTION_MS = 1_000.0
 """How long neighbours and leaders need to notice that a host or link is gone or back."""
 
@@ -61,6 +64,7 @@ class Body:
         ants: AntParams = IMPROVED,
         leaders: LeaderParams = IMPROVED_LEADER,
         background: Sequence[Load] = (),
+        wire_background: Sequence[Load] = (),
         observer: Observer | None = None,
         watchman: Callable[[str], None] | None = None,
     ) -> None:
@@ -69,7 +73,8 @@ class Body:
         self.network = network
         self.ants = ants
         self.traffic = Traffic()
-        self.truth = TrueLedger(network, background=background)
+        self._wire_background = tuple(wire_background)
+        self.truth = TrueLedger(network, background=background, wire_background=wire_background)
         self.leaders: dict[str, Leader] = {}
         self.decisions: list[tuple[float, Decision]] = []
         self.lost_messages = 0
@@ -175,7 +180,10 @@ class Body:
     def delay_ms(self, origin: str, target: str) -> float:
         """Delay of data between two hosts in the network as it is now."""
         index = self.network.host_index
-        return float(self.network.delays_ms[index[origin], index[target]])
+        a, b = index[origin], index[target]
+        if not self.network.has_queues:
+            return float(self.network.delays_ms[a, b])
+        return travel_ms(self.network, self.truth.wire_loads, _COMMON, a, b)
 
     def _atlas(self) -> Atlas:
         """What the registry of an overlay tells every host."""
@@ -202,16 +210,10 @@ class Body:
 
     def _new_cell(self, host: str) -> Cell:
         place = self.network.host_index[host]
-        links = {
-            self.network.hosts[other].name: delay
-            for other, delay in zip(
-                self.network.neighbours[place], self.network.neighbour_delays_ms[place], strict=True
-            )
-        }
         return Cell(
             host,
             self.network.hosts[place].capacity,
-            links,
+            self._links_ms(place),
             self.ants,
             delay=self.delay_ms,
             direct=self._direct,
@@ -219,6 +221,17 @@ class Body:
             age=self.age_ms,
             atlas=self._atlas if self._direct else None,
         )
+
+    def _links_ms(self, place: int) -> dict[str, float]:
+        """The delay over each link of a host, as it measures them."""
+        network, found = self.network, {}
+        for other, delay_ms in zip(network.neighbours[place], network.neighbour_delays_ms[place], strict=True):
+            extra_ms = 0.0
+            if network.has_queues:
+                wire = network.wire_between(place, other)
+                extra_ms = link_wait_ms(self.truth.wire_loads[wire]) + _COMMON.work / network.wire_bandwidths[wire]
+            found[network.hosts[other].name] = delay_ms + extra_ms
+        return found
 
     # Interpreting effects.
 
@@ -312,7 +325,7 @@ class Body:
             index = self.network.host_index
             running = leader.running
             own = [index[running[task]] if task in running else None for task in range(leader.flow.graph.task_count)]
-            taps = {task: (offer.flow, self._served_task(offer)) for task, offer in leader.taps.items()}
+            taps = {task: (offer.flow, self._served_task(offer)) for task, offer in leader.standing.taps.items()}
             self.truth.put(leader.flow, own, taps)
             self.fallen.discard(decision.plan.flow)
         elif isinstance(decision, Withdrawn):
@@ -386,9 +399,17 @@ class Body:
         self._harmed_ms = self.kernel.now_ms
         self.network = self._whole_network.without(frozenset(self._down_hosts), frozenset(self._down_links))
         running = self.truth.running
-        self.truth = TrueLedger(self.network, background=self.background())
+        self.truth = TrueLedger(self.network, background=self.background(), wire_background=self._wires_that_live())
         for _, flow in sorted(running.items()):
             self.truth.put(flow.flow, flow.own, flow.taps)
+
+    def _wires_that_live(self) -> tuple[Load, ...]:
+        """Foreign traffic on the wires that are left; a network without some links numbers its wires anew."""
+        whole, now = self._whole_network, self.network
+        if not isinstance(whole, RoutedNetwork) or not isinstance(now, RoutedNetwork) or not self._wire_background:
+            return self._wire_background
+        before = dict(zip(whole.wire_ends, self._wire_background, strict=True))
+        return tuple(before[ends] for ends in now.wire_ends)
 
     def _orphan(self, flow: str, leader: Leader) -> None:
         """A flow whose leader died: its source is gone, so it ends until its user submits it again."""
@@ -417,12 +438,7 @@ class Body:
                 continue
             cell = self.cells[host]
             place = index[host]
-            links = {
-                self.network.hosts[other].name: delay
-                for other, delay in zip(
-                    self.network.neighbours[place], self.network.neighbour_delays_ms[place], strict=True
-                )
-            }
+            links = self._links_ms(place)
             for neighbour in sorted(set(cell.links_ms) - set(links)):
                 self._carry_out(host, cell.link_lost(neighbour))
             for neighbour in sorted(links):
@@ -434,13 +450,12 @@ class Body:
     def _reconcile_taps(self) -> None:
         """Leaders read the registry: what no plan taps any more, or what serves nobody, has ended."""
         for flow, leader in sorted(self.leaders.items()):
-            for by, epoch in leader.grants.held():
+            for by, epoch in leader.standing.grants.held():
                 tapper = self.leaders.get(by)
-                offers = [*tapper.taps.values(), *tapper.enforced_taps.values()] if tapper is not None else []
-                if not any(offer.flow == flow for offer in offers):
+                if tapper is None or flow not in tapper.standing.tapped_flows:
                     self._tell_leader(flow, Release(by, epoch))
         for flow, leader in sorted(self.leaders.items()):
-            for gone in sorted({offer.flow for offer in leader.taps.values()} - set(self.leaders)):
+            for gone in sorted({offer.flow for offer in leader.standing.taps.values()} - set(self.leaders)):
                 self._tell_leader(flow, ServingEnds(gone))
 
     def _reconcile(self, host: str) -> None:

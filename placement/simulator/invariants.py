@@ -83,7 +83,7 @@ def tap_faults(body: Body) -> list[str]:
                 continue
             if serving.own[served] is None:
                 found.append(f"{where}/{serving.flow.tasks[served].name}, which runs nowhere")
-            if body.whole and name not in body.leaders[other].grants.tappers:
+            if body.whole and name not in body.leaders[other].standing.grants.tappers:
                 found.append(f"{where}, whose leader does not know of it")
     return found
 
@@ -104,7 +104,7 @@ def rest_faults(body: Body) -> list[str]:
             elif leader is None or leader.plan is None or leader.plan.epoch != booking.epoch:
                 found.append(f"{host} runs epoch {booking.epoch} of {booking.flow}, which has ended")
     for name, leader in sorted(body.leaders.items()):
-        for by in sorted(set(leader.grants.tappers) - set(body.leaders)):
+        for by in sorted(set(leader.standing.grants.tappers) - set(body.leaders)):
             found.append(f"{name} still serves {by}, which has ended")
         for host in sorted(set(leader.running.values()) - body.down_hosts):
             booked = [b for b in body.cells[host].ledger.bookings() if b.flow == name and b.state is State.ACTIVE]

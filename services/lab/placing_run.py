@@ -10,6 +10,7 @@ from random import Random
 from placement.model import Problem
 from placement.simulator.body import Body, Observer
 from placement.simulator.queries import QueryParams, background_load, mixed_query
+from placement.simulator.trace import TraceHash, both
 from placement.strategies import Exact, NoFeasibleHost
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
@@ -33,6 +34,8 @@ class Told:
     best_is_proven: bool | None = None
     hops: int | None = None
     byte_hops: float | None = None
+    trace: str | None = None
+    """One word for all that happened, event by event: the same seed gives the same word."""
 
     def lines(self) -> Iterator[str]:
         """For a person."""
@@ -46,6 +49,7 @@ class Told:
         best = f", {self.latency_ms / self.best_ms:.4f} of the {proof} ({self.best_ms:.2f} ms)" if self.best_ms else ""
         yield f"latency {self.latency_ms:.2f} ms{best}"
         yield f"control messages: {self.hops} hops, {(self.byte_hops or 0) / 1000:.0f} kB x hops"
+        yield f"trace {self.trace}"
 
 
 class PlacingRun:
@@ -60,13 +64,14 @@ class PlacingRun:
         self._background = [background_load(load, host.capacity, queries, rng=rng) for host in self.network.hosts]
         self._flow = mixed_query("query", tasks, ends, queries, rng=rng)
         ants, leaders = RULES[rules]
+        self._trace = TraceHash()
         self._body = Body(
             self.network,
             chance=seeded(seed),
             ants=ants,
             leaders=still(leaders),
             background=self._background,
-            observer=observer,
+            observer=self._trace if observer is None else both(observer, self._trace),
         )
         self.moments: list[tuple[str, dict[tuple[str, str], float]]] = []
         """Pheromone towards the first sink, at some moments: link -> probability."""
@@ -90,6 +95,7 @@ class PlacingRun:
         told.placed_after_ms = round(body.kernel.now_ms - begun_ms, 3)
         told.placement = {task.name: body.leaders["query"].running[k] for k, task in enumerate(self._flow.tasks)}
         told.latency_ms = round(latency_ms, 6)
+        told.trace = self._trace.digest()[:16]
         told.hops, told.byte_hops = body.traffic.total_hops, body.traffic.total_byte_hops
         problem = Problem(self.network, (self._flow,), background=tuple(self._background))
         with contextlib.suppress(NoFeasibleHost):

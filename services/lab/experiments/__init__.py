@@ -6,14 +6,15 @@ from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.fault_recovery import FAULTS
 from services.lab.experiments.forecasts import FORECASTS
 from services.lab.experiments.many_queries import FIG_2B
-from services.lab.experiments.quality import FIG_2A, REAL_QUALITY
+from services.lab.experiments.quality import FIG_2A, LINKS, REAL_QUALITY
+from services.lab.experiments.queueing import QUEUEING
 from services.lab.experiments.scale import FIG_4
 from services.lab.experiments.self_optimisation import FIG_3A, FIG_3B
 from services.lab.experiments.thresholds import TABLE_1
 
 _PAPER = (FIG_2A, FIG_2B, FIG_3A, FIG_3B, TABLE_1, FIG_4)
-_BEYOND = (REAL_QUALITY, BURSTY, FAULTS, ABLATION)
-_MODELS = (FORECASTS,)
+_BEYOND = (REAL_QUALITY, LINKS, BURSTY, FAULTS, ABLATION)
+_MODELS = (QUEUEING, FORECASTS)
 
 EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (*_PAPER, *_BEYOND, *_MODELS)}
 

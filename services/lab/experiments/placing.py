@@ -31,9 +31,17 @@ def place_alone(
     ants: AntParams,
     leaders: LeaderParams,
     seed: int | str,
+    wires: Sequence[Load] = (),
 ) -> Body:
     """Place one query on a loaded network; the body tells the rest."""
-    body = Body(network, chance=seeded(seed), ants=ants, leaders=still(leaders), background=background)
+    body = Body(
+        network,
+        chance=seeded(seed),
+        ants=ants,
+        leaders=still(leaders),
+        background=background,
+        wire_background=wires,
+    )
     body.acquaint()
     body.submit(flow)
     body.run_until_settled(limit_ms=PLACING_LIMIT_MS)

@@ -4,7 +4,7 @@ import math
 from random import Random
 
 from placement.model import Flow, Network, Problem
-from placement.queueing import Load
+from placement.queueing import Load, wire_stream
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact, NoFeasibleHost
 from placement.topology.transit_stub import TransitStubParams
@@ -15,6 +15,9 @@ from services.lab.topologies import REAL, read_topology, real_topology
 
 LOADS = {"empty": 0.0, "half-loaded": 0.5}
 TASKS = range(2, 9)
+BANDWIDTHS = (12_500.0, 125_000.0)
+"""100 Mbit/s and 1 Gbit/s, in bytes a millisecond."""
+FOREIGN_BYTES = 8_000.0
 SHAPES = (Shape.CHAIN, Shape.FAN_IN, Shape.FAN_OUT)
 
 
@@ -29,18 +32,25 @@ def _case(
 
 
 def _compare(
-    network: Network, flow: Flow, background: list[Load], *, seed: int, rule: str, where: str
+    network: Network,
+    flow: Flow,
+    background: list[Load],
+    *,
+    seed: int,
+    rule: str,
+    where: str,
+    wires: tuple[Load, ...] = (),
 ) -> tuple[list[Sample], float | None]:
     """Samples of one placement against the optimum; the ratio if there is one."""
     name = "ants" if rule == "ants" else "paper's rules"
-    problem = Problem(network, (flow,), background=tuple(background))
+    problem = Problem(network, (flow,), background=tuple(background), wire_background=wires)
     failures = f"{name}, {where}: failures where a placement exists"
     try:
         best = Exact().place(problem, rng=Random(seed))
     except NoFeasibleHost:
         return [], None
     ants, leaders = RULES[rule]
-    body = place_alone(network, flow, background, ants=ants, leaders=leaders, seed=f"{seed}/{rule}")
+    body = place_alone(network, flow, background, ants=ants, leaders=leaders, seed=f"{seed}/{rule}", wires=wires)
     latency_ms = body.latency_ms(flow.name)
     failed = math.isinf(latency_ms)
     samples = [Sample(failures, float(failed), "queries", None, Statistic.SUM, seed)]
@@ -68,6 +78,28 @@ def _fig_2a(trial: Trial) -> list[Sample]:
                     samples.append(
                         Sample("", ratio, "ratio", seed=trial.seed, series=f"{rule}, {label}", x=float(tasks))
                     )
+    return samples
+
+
+def _links(trial: Trial) -> list[Sample]:
+    """The same where links have queues: every wire carries foreign messages too, some more than half of what it can."""
+    network, ends = trial.network(TransitStubParams(bandwidths_bytes_per_ms=BANDWIDTHS))
+    rng = Random(f"{trial.seed}/wires")
+    wires = tuple(
+        wire_stream(rng.uniform(0.0, 0.7) * width / FOREIGN_BYTES, FOREIGN_BYTES).load(width)
+        for width in network.wire_bandwidths
+    )
+    samples: list[Sample] = []
+    for tasks in (3, 5, 8):
+        shape = SHAPES[(trial.seed + tasks) % 3]
+        name = f"{trial.seed}/links/{tasks}"
+        flow, background = _case(network, ends, tasks=tasks, load=0.5, shape=shape, name=name)
+        found, ratio = _compare(
+            network, flow, background, seed=trial.seed, rule="ants", where="links with queues", wires=wires
+        )
+        samples += found
+        if ratio is not None:
+            samples.append(Sample("", ratio, "ratio", seed=trial.seed, series="links with queues", x=float(tasks)))
     return samples
 
 
@@ -101,6 +133,16 @@ FIG_2A = Experiment(
     question="How far above the proven optimum is the latency of one query, with a growing number of tasks?",
     paper="'not much worse' than the optimum (figure 2a; no numbers in the text)",
     trial=_fig_2a,
+    seeds=10,
+    x_label="tasks",
+    y_label="latency over optimum",
+)
+
+LINKS = Experiment(
+    name="ants/links",
+    question="The same on half-loaded networks whose links have little bandwidth and foreign traffic.",
+    paper="links have capacities from discrete classes (section 4); nothing measured apart",
+    trial=_links,
     seeds=10,
     x_label="tasks",
     y_label="latency over optimum",

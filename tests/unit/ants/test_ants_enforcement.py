@@ -1,6 +1,5 @@
 """Enforcement ants: reserve outward, commit homeward, turn back when a host disappoints."""
 
-from random import Random
 from types import SimpleNamespace
 
 import pytest
@@ -8,17 +7,12 @@ import pytest
 from placement.ants.effects import Home, Send
 from placement.ants.enforcement import Enforced, EnforcementAnt, EnforcementParams, Pass, Stop, step
 from placement.ants.host_view import HostView
-from placement.ants.params import IMPROVED
-from placement.ants.surroundings import Digest
-from placement.cell import Cell
 from placement.cell_ledger import Booking, Ledger, State
 from placement.evaluator_pricing import price_on_host
 from placement.model import Sink, Source, Task, chain
 from placement.queueing import IDLE, Load
 
 FLOW = chain("f", Source("in", "s", 0.01), (Task("a", 10.0), Task("b", 10.0)), Sink("out", "d"))
-QUIET = chain("f", Source("in", "s", 0.001), (Task("a", 10.0), Task("b", 10.0)), Sink("out", "d"))
-HALF = Load(rate_per_ms=0.05, rho=0.5, square=5.0, burst=0.05, rate_squares=0.0025)
 PARAMS = EnforcementParams()
 PRICE_MS = price_on_host(FLOW.graph, 0b01, 1.0, IDLE).own_ms
 
@@ -89,18 +83,6 @@ def test_what_others_would_lose_counts_in_the_new_price() -> None:
     assert not home.news.committed
     (send,) = step(ant(social=False), cell("x", light), PARAMS, now_ms=0.0)
     assert send.to == "y"
-
-
-def test_a_host_that_refuses_tells_its_neighbours_what_it_carries_now() -> None:
-    """Scouts priced it by what it last told. If it kept silent, every next plan would fail here in the same way."""
-    here = Cell("x", 1.0, {"n": 5.0}, IMPROVED, delay=lambda a, b: 5.0, direct=False, background=HALF)
-    here.tell(always=True)
-    refused = here.hear(ant(), now_ms=0.0, rng=Random(1))
-    assert ["n"] == [effect.to for effect in refused if isinstance(effect.message, Digest)]
-    idle = Cell("x", 1.0, {"n": 5.0}, IMPROVED, delay=lambda a, b: 5.0, direct=False)
-    idle.tell(always=True)
-    small = ant(stops=(Stop("x", 0b01, 1e9), Stop("y", 0b10, 1e9)), flow=QUIET)
-    assert [] == [e for e in idle.hear(small, now_ms=0.0, rng=Random(1)) if isinstance(e.message, Digest)]
 
 
 def test_turning_back_cancels_what_it_reserved() -> None:

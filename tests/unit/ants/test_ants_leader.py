@@ -138,6 +138,20 @@ def test_it_sends_more_ants_when_too_few_come_back_in_time() -> None:
     assert stage.leader.phase is Phase.SEARCHING
 
 
+def test_the_first_ant_that_is_back_tells_how_long_to_wait_for_the_others() -> None:
+    """Near full hosts some ants take ten times as long; all of the patience would be most of the decision."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.now_ms = 40.0
+    stage.ants_return(1)
+    (timer,) = stage.found(SetTimer)
+    assert timer.at_ms == 40.0 + PARAMS.patience_for_ms(40.0) < PARAMS.patience_ms
+    literal = Stage(params=replace(PARAMS, learn_patience=False))
+    literal.tell(Place())
+    literal.ants_return(1)
+    assert literal.found(SetTimer) == []
+
+
 def test_a_time_out_with_some_reports_takes_the_best_of_them() -> None:
     """Some news is better than none."""
     stage = Stage()
@@ -164,6 +178,20 @@ def test_it_gives_up_for_a_while_after_its_attempts_and_tries_again_later() -> N
         while not stage.found(GaveUp):
             stage.tell(TimerFired("patience"))
     assert [10_000.0, 20_000.0, 40_000.0] == pauses
+
+
+def test_after_giving_up_only_a_few_ants_look_for_room() -> None:
+    """Where there is no room, full efforts without end would fill the network; a user's request is one again."""
+    stage = Stage()
+    stage.tell(Place())
+    while not stage.found(GaveUp):
+        stage.tell(TimerFired("patience"))
+    stage.tell(TimerFired("rest"))
+    assert len(stage.sent(RoutingAnt)) == PARAMS.watching.routing_ants
+    stage.tell(TimerFired("patience"))
+    assert stage.found(GaveUp)
+    stage.tell(Place())
+    assert len(stage.sent(RoutingAnt)) == PARAMS.placing.routing_ants
 
 
 def test_a_leader_that_gave_up_wakes_when_the_network_heals() -> None:

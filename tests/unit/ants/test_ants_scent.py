@@ -1,12 +1,21 @@
 """Scent waves and surroundings: what cells tell each other before any ant has walked."""
 
+import math
+from random import Random
+from typing import Any
+
 import pytest
 
+from placement.ants.effects import Send
 from placement.ants.host_view import HostView
+from placement.ants.params import IMPROVED
+from placement.ants.routing import RoutingAnt
 from placement.ants.surroundings import Digest, Surroundings, SurroundingsParams
+from placement.ants.trail import Trail
+from placement.cell import Cell
 from placement.pheromone import PheromoneParams, PheromoneTable
 from placement.queueing import Load
-from placement.scent import Scent, ScentMap, ScentParams
+from placement.scent import Announce, Scent, ScentMap, ScentParams
 
 LINKS = {"a": 2.0, "b": 4.0}
 
@@ -106,3 +115,33 @@ def test_parameters_check_themselves(wrong: dict[str, float]) -> None:
     """Told at once."""
     with pytest.raises(ValueError, match=next(iter(wrong))):
         SurroundingsParams(**wrong)
+
+
+def cell_with_two_ways() -> Cell:
+    """s between a and b; d has announced itself through both, a is nearer."""
+    here = Cell("s", 1.0, {"a": 4.0, "b": 4.0}, IMPROVED, delay=lambda a, b: math.nan, direct=False)
+    here.hear(Scent("d", 1, "a", 2.0), now_ms=0.0, rng=Random(1))
+    here.hear(Scent("d", 1, "b", 9.0), now_ms=0.0, rng=Random(1))
+    return here
+
+
+def announced(effects: list[Any]) -> list[str]:
+    return [effect.to for effect in effects if isinstance(effect, Send) and isinstance(effect.message, Announce)]
+
+
+def test_a_link_that_changed_much_makes_the_ends_behind_it_announce_themselves_again() -> None:
+    """Prior distances would lead ants astray; a change of a quarter or less is noise."""
+    assert announced(cell_with_two_ways().link_changed("a", 4.9)) == []
+    assert announced(cell_with_two_ways().link_changed("a", 8.0)) == ["d"]
+    assert announced(cell_with_two_ways().link_changed("b", 8.0)) == [], "its best way does not lead there"
+
+
+def test_an_ant_waits_at_its_start_for_the_wave_of_its_destination() -> None:
+    """A wave that has come here runs ahead of an ant that leaves here: no cell on its way is without scent."""
+    here = Cell("s", 1.0, {"a": 4.0}, IMPROVED, delay=lambda a, b: math.nan, direct=False)
+    ant = RoutingAnt("f", 1, "d", Trail.start("s"), "s")
+    assert announced(here.hear(ant, now_ms=0.0, rng=Random(1))) == ["d"]
+    assert here.hear(ant, now_ms=1.0, rng=Random(1)) == [], "it has been asked for a moment ago"
+    assert announced(here.hear(ant, now_ms=2_000.0, rng=Random(1))) == ["d"], "messages get lost"
+    left = here.hear(Scent("d", 1, "a", 2.0), now_ms=2_100.0, rng=Random(1))
+    assert 3 == sum(isinstance(effect, Send) and isinstance(effect.message, RoutingAnt) for effect in left)

@@ -3,13 +3,16 @@
 import math
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.host_view import HostView
-from placement.ants.order import Anchor, Order
+from placement.ants.order import Anchor, Order, Spot
 from placement.ants.params import IMPROVED, PAPER, AntParams
+from placement.ants.pricing import NO_ROOM, Marginal
+from placement.ants.programme import Candidate, Distances, extend, no_tasks_yet
 from placement.ants.scouting import ScoutingParams, Stage, scout, step
 from placement.ants.surroundings import Digest
 from placement.ants.trail import Trail
@@ -85,6 +88,10 @@ def test_a_greedy_scout_skips_a_host_beyond_its_load_cap() -> None:
     params = replace(PAPER.scouting, shift=False, least_alpha=0.9, most_alpha=0.9)
     seed = next(s for s in range(50) if scout(ORDER, "s", params, rng=Random(s)).greed == 3)
     assert report_of(walk(row(PAPER, FULL, IDLE, IDLE), params, seed=seed)).hosts == ("m0", "m0", "m0")
+    half = replace(params, least_alpha=0.6, most_alpha=0.6)
+    seed = next(s for s in range(50) if scout(ORDER, "s", half, rng=Random(s)).greed == 3)
+    # Half full, and a task takes 0.1: nothing fits below its alpha of 0.6, though the host has room up to 0.98.
+    assert report_of(walk(row(PAPER, HALF, IDLE, IDLE), half, seed=seed)).hosts == ("m0", "m0", "m0")
 
 
 def test_a_greedy_scout_keeps_within_the_latency_bound() -> None:
@@ -92,6 +99,32 @@ def test_a_greedy_scout_keeps_within_the_latency_bound() -> None:
     params = replace(PAPER.scouting, shift=False)
     tight = replace(ORDER, flow=replace(FLOW, latency_bound_ms=20.0))
     assert isinstance(walk(row(PAPER, IDLE, IDLE, IDLE), params, order=tight), Lost)
+
+
+def test_a_greedy_scout_leaves_to_the_next_host_what_would_break_the_bound_here() -> None:
+    """L_new + L_prev < L_T is asked at every host, not only at the end: a faster host may follow."""
+    params = replace(PAPER.scouting, shift=False)
+    seed = next(s for s in range(50) if scout(ORDER, "s", params, rng=Random(s)).greed == 3)
+    tight = replace(ORDER, flow=replace(FLOW, latency_bound_ms=50.0))
+    cells = row(PAPER, IDLE, IDLE, IDLE, capacities=(0.7, 8.0, 8.0))
+    assert report_of(walk(cells, params, order=tight, seed=seed)).hosts == ("s", "s", "m0")
+
+
+def test_the_programme_drops_a_way_beyond_the_bound_before_it_displaces_one_within() -> None:
+    """The cheapest way may be the slowest, where others pay for the fast one; a bound is a bound."""
+
+    def candidate(host: str, position_ms: float, **adds: Marginal) -> Candidate:
+        prices = {0b01: adds.get("a", NO_ROOM), 0b10: adds.get("b", NO_ROOM), 0b11: NO_ROOM}
+        pricer = SimpleNamespace(adds=prices.__getitem__)
+        return Candidate(pricer, Spot(host, position_ms, 0.0), ((0.0, 0.0), (0.0, 0.0)))
+
+    flow = chain("f", Source("in", "s", 0.01), (Task("a", 10.0), Task("b", 10.0)), Sink("out", "d"))
+    order = Order(replace(flow, latency_bound_ms=30.0), 1, 0, (0, 1), "s", "d", (1.0,) * 3, ((), ()))
+    distances = Distances(exact=lambda a, b: None, link=lambda a, b: None)
+    slow, fast = candidate("x", 1.0, a=Marginal(25.0, 25.0)), candidate("y", 2.0, a=Marginal(10.0, 40.0))
+    last = candidate("z", 3.0, b=Marginal(10.0, 10.0))
+    ways = extend(no_tasks_yet(order), order, [slow, fast, last], distances, keep=6)
+    assert [("y", "z")] == [tuple(spot.host for spot in way.spots) for way in ways[2]]
 
 
 def test_a_scout_that_could_not_place_all_tasks_fails_at_the_destination() -> None:
@@ -162,14 +195,21 @@ def test_what_an_enforcement_ant_saw_counts_more_than_an_old_digest() -> None:
 
 
 def test_a_way_never_returns_to_a_host_it_has_left() -> None:
-    """Plain dynamic programming would price A -> B -> A as if A were two hosts, and overload it."""
-    cells = row(IMPROVED, IDLE, IDLE, IDLE)
-    ant = scout(ORDER, "s", IMPROVED.scouting, rng=Random(1))
-    (send,) = step(ant, cells[0], IMPROVED.scouting, now_ms=0.0, rng=Random(1))
-    for ways in send.message.ways:
-        for way in ways:
-            used = [host for host, _ in way.prices]
-            assert len(set(used)) == len(used)
+    """A -> B -> A would be priced as if A were two hosts: a and c at x, b at y is cheapest, and must not be found."""
+
+    def candidate(host: str, position_ms: float, cheap: int) -> Candidate:
+        def adds(mask: int) -> Marginal:
+            cost_ms = sum((1.0 if cheap >> task & 1 else 9.0) for task in range(3) if mask >> task & 1)
+            return Marginal(cost_ms, cost_ms)
+
+        return Candidate(SimpleNamespace(adds=adds), Spot(host, position_ms, 0.0), ((0.0, 0.0),) * 3)
+
+    x, y = candidate("x", 1.0, 0b101), candidate("y", 1.0, 0b010)
+    distances = Distances(exact=lambda a, b: None, link=lambda a, b: None)
+    ways = extend(no_tasks_yet(ORDER), ORDER, [x, y, x], distances, keep=6)
+    found = {tuple(spot.host for spot in way.spots) for row in ways for way in row}
+    assert ("x", "y") in found
+    assert ("x", "y", "x") not in found
 
 
 def test_what_a_newcomer_adds_to_the_flows_there_counts() -> None:

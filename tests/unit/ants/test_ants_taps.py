@@ -20,6 +20,7 @@ from placement.cell import Cell
 from placement.cell_ledger import Booking, State
 from placement.evaluator_pricing import price_on_host
 from placement.leader import Leader
+from placement.leader_attempt import Reason
 from placement.leader_events import (
     HostLost,
     Lingers,
@@ -265,7 +266,7 @@ def test_a_measuring_ant_adds_the_age_of_what_is_tapped_and_is_lost_where_it_is_
     *_, home = cells["m"].hear(ant, now_ms=0.0, rng=Random(1))
     assert home.news.own_ms == pytest.approx(7.5)
     gone = replace(ant, stops=(replace(stop, taps=(TapHere("old", "x", 0.5),)),))
-    (lost,) = cells["m"].hear(gone, now_ms=0.0, rng=Random(1))
+    *_, lost = cells["m"].hear(gone, now_ms=0.0, rng=Random(1))
     assert isinstance(lost, Lost)
 
 
@@ -442,7 +443,7 @@ def test_tappers_hear_where_the_task_runs_now() -> None:
     assert [("home-g", "g", ServedFrom("f", "b", "w"))] == serving.letters(ServedFrom)
     tapper = Stage().tapping()
     tapper.tell(ServedFrom("old", "b", "w"))
-    assert {1: "w", 2: "y"} == tapper.leader.where
+    assert {1: "w", 2: "y"} == tapper.leader.standing.where
 
 
 def test_a_flow_places_itself_anew_when_the_leader_that_serves_it_dies() -> None:
@@ -452,7 +453,7 @@ def test_a_flow_places_itself_anew_when_the_leader_that_serves_it_dies() -> None
     assert stage.leader.phase is Phase.SEARCHING
     stage.look("x", "x", "y")
     stage.tell(Enforced(2, committed=True))
-    assert stage.leader.taps == {}
+    assert stage.leader.standing.taps == {}
 
 
 def test_a_tapper_whose_leader_died_taps_no_more() -> None:
@@ -474,3 +475,13 @@ def test_a_flow_that_can_not_be_placed_again_tells_those_it_serves() -> None:
         if stage.letters(ServingEnds):
             return
     raise AssertionError("the tapper was never told")
+
+
+def test_a_leader_that_takes_over_a_plan_with_taps_places_the_flow_anew() -> None:
+    """The registry names the task that serves, not where its leader lives; without that nothing can be released."""
+    plan = Stage().tapping().leader.plan
+    assert plan is not None
+    heir = Leader(FLOW, PARAMS, IMPROVED, fastest_capacity=1.0, last_epoch=1, running=plan)
+    heir.step(TimerFired("rest"), now_ms=0.0, rng=Random(1))
+    assert heir.standing.why_look() is Reason.UNSERVED
+    assert heir.phase is Phase.SEARCHING

@@ -1,0 +1,138 @@
+"""Standing: what a flow has. The plan that runs and where, the plan that is being carried out, which hosts died under
+it, what it taps and whom it serves. The leader decides; this says what is, and what must be told when it changes."""
+
+from dataclasses import replace
+
+from placement.ants.effects import Send
+from placement.ants.enforcement import Activation, Release
+from placement.ants.order import Offer
+from placement.leader_attempt import Attempt, Bounds, Reason
+from placement.leader_events import ServedFrom, TapAsked
+from placement.leader_taps import Enforcing, Grants, ended
+from placement.model import Flow, Placement, Plan
+
+Sites = dict[int, str]
+"""Task -> where its results come from: a host, or the task of another flow wherever that runs."""
+
+
+class Standing:
+    """Of one flow, as its leader knows it."""
+
+    def __init__(self, flow: Flow, plan: Plan | None) -> None:
+        """`plan` is what the registry says runs. Whom it taps the leader has to find out anew: it places itself."""
+        self.flow = flow
+        self.plan = plan
+        self.enforcing: Enforcing | None = None
+        self.dead: set[str] = set()
+        """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
+        self.taps: dict[int, Offer] = {}
+        """Task -> what the running plan taps for it."""
+        self.avoided: set[str] = set()
+        """Flows that would not serve, or have said that they will not for long."""
+        self.grants = Grants()
+        self._strange_taps = plan is not None and bool(plan.placement.taps)
+
+    @property
+    def running(self) -> dict[int, str]:
+        """Task -> host of the plan that runs."""
+        if self.plan is None:
+            return {}
+        index = self.flow.graph.task_index
+        return {index[task]: host for _, task, host in self.plan.placement.spots}
+
+    @property
+    def where(self) -> dict[int, str]:
+        """Task -> host its results come from, run or tapped."""
+        return self.running | {task: offer.host for task, offer in self.taps.items()}
+
+    @property
+    def placement(self) -> Placement:
+        """What runs."""
+        return self.plan.placement if self.plan is not None else Placement()
+
+    @property
+    def enforced_taps(self) -> dict[int, Offer]:
+        """Task -> what the plan that is being carried out would tap."""
+        return self.enforcing.taps if self.enforcing is not None else {}
+
+    @property
+    def tapped_flows(self) -> frozenset[str]:
+        """Flows that serve this one, or are about to."""
+        return frozenset(offer.flow for offer in (*self.taps.values(), *self.enforced_taps.values()))
+
+    def why_look(self) -> Reason:
+        """For what reason a leader would look for a place now."""
+        if self.plan is None:
+            return Reason.FIRST
+        if self.dead:
+            return Reason.LOST
+        unserved = any(offer.flow in self.avoided for offer in self.taps.values())
+        return Reason.UNSERVED if unserved or self._strange_taps else Reason.WATCH
+
+    def bounds(self, seniority: int) -> Bounds:
+        """What scouts have to respect."""
+        index = self.flow.graph.task_index
+        alive = {task: host for task, host in self.running.items() if host not in self.dead}
+        kept = tuple(sorted(index[task] for task in self.grants.tasks))
+        return Bounds(alive, kept, tuple(sorted(self.avoided)), seniority)
+
+    def stopped_by(self, attempt: Attempt) -> list[str]:
+        """Tasks that others tap and that would stop."""
+        index = self.flow.graph.task_index
+        return sorted(task for task in self.grants.tasks if index[task] not in attempt.placed)
+
+    def moves_to(self, attempt: Attempt) -> tuple[tuple[int, str], ...]:
+        """(task, new site) of every task that would move."""
+        before, after = _sites(self.running, self.taps), _sites(attempt.placed, attempt.taps)
+        return tuple((task, site) for task, site in sorted(after.items()) if before.get(task) != site)
+
+    def refusal(self, asked: TapAsked, *, ending: bool) -> str:
+        """Why nobody may tap that task now; empty if they may."""
+        host = self.running.get(self.flow.graph.task_index.get(asked.task, -1))
+        if ending:
+            return "the flow is ending"
+        if host is None or host in self.dead:
+            return f"{asked.task} does not run"
+        enforcing = self.enforcing
+        if enforcing is not None and enforcing.plan.placement.host_of(self.flow.name, asked.task) is None:
+            return f"{asked.task} is about to stop"
+        return ""
+
+    def served_from(self, news: ServedFrom) -> None:
+        """A task that this flow taps has moved."""
+        for taps in (self.taps, self.enforced_taps):
+            for task, offer in taps.items():
+                if (offer.flow, offer.task) == (news.flow, news.task):
+                    taps[task] = replace(offer, host=news.host)
+
+    def switch(self, *, home: str) -> tuple[list[Send], Sites]:
+        """The enforced plan runs now: what to tell hosts and other leaders, and the sites that tasks have left."""
+        enforcing = self.enforcing
+        assert enforcing is not None
+        name, epoch = self.flow.name, enforcing.plan.epoch
+        before, tapped_before = self.running, self.taps
+        self.plan, self.taps, self.enforcing, self._strange_taps = enforcing.plan, enforcing.taps, None, False
+        self.dead.clear()
+        self.avoided.clear()
+        kept = set(self.running.values())
+        sites = _sites(self.running, self.taps)
+        earlier = Release(name, epoch - 1)
+        told = [Send(host, Activation(name, epoch, home)) for host in sorted(kept)]
+        told += [Send(host, earlier) for host in sorted(set(before.values()) - kept)]
+        told += ended(tapped_before.values(), earlier)
+        told += self.grants.tell_moved(name, {task: host for _, task, host in self.plan.placement.spots})
+        left = {task: site for task, site in _sites(before, tapped_before).items() if sites.get(task) != site}
+        return told, left
+
+    def end(self, epoch: int) -> list[Send]:
+        """The flow ends: what to tell hosts and the leaders that served it."""
+        hosts, taps = set(self.running.values()), [*self.taps.values(), *self.enforced_taps.values()]
+        if self.enforcing is not None:
+            hosts |= {stop.host for stop in self.enforcing.ant.stops if stop.mask}
+        self.plan, self.enforcing, self.taps = None, None, {}
+        news = Release(self.flow.name, epoch)
+        return [*(Send(host, news) for host in sorted(hosts)), *ended(taps, news)]
+
+
+def _sites(placed: dict[int, str], taps: dict[int, Offer]) -> Sites:
+    return placed | {task: f"{offer.flow}/{offer.task}" for task, offer in taps.items()}
