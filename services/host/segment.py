@@ -217,6 +217,7 @@ class Segment:
                 if not await self._may_fence(seat, task):
                     return  # fencing would disturb the new owner; the registry's change is on its way to us
                 self._set(seat, "recovering", "fencing")
+                log.info("task recovers", segment=self.plan.segment.id, partition=seat.partition)
                 await task.fence()
                 self._set(seat, "recovering", "catching_up")
                 restored = await task.recover(self._committed)

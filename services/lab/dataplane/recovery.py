@@ -91,7 +91,7 @@ def _is_recovered(log: Path) -> bool:
 
 
 def _took_s(log: Path, keys: int) -> float:
-    """From the moment at which the host was ready to its last task's start.
+    """From the moment at which the first task is about to fence its former owner to the last task's start.
 
     Every key is in the changelog three times when the snapshot is there, so it shows if it was not used.
     """
@@ -99,7 +99,7 @@ def _took_s(log: Path, keys: int) -> float:
     restored = sum(int(str(each["restored"])) for each in tasks)
     if not keys <= restored <= 2 * keys:
         raise BenchError(f"{restored:,} entries were read for {keys:,} keys; see {log}")
-    begin = min(_at_s(each) for each in _events(log, "host is ready"))
+    begin = min(_at_s(each) for each in _events(log, "task recovers"))
     return max(_at_s(each) for each in tasks) - begin
 
 

@@ -81,7 +81,7 @@ def test_a_batch_costs_what_its_records_do_not_explain() -> None:
 def _log(path: Path, restored: int) -> Path:
     path.write_text(
         "a line that is not JSON\n"
-        '{"event": "host is ready", "timestamp": "2026-01-01T00:00:01.500000Z"}\n'
+        '{"event": "task recovers", "timestamp": "2026-01-01T00:00:01.500000Z"}\n'
         f'{{"event": "task runs", "restored": {restored}, "timestamp": "2026-01-01T00:00:02.000000Z"}}\n'
         '{"event": "task runs", "restored": 0, "timestamp": "2026-01-01T00:00:03.750000Z"}\n'
         '{"event": "task ru'
