@@ -33,13 +33,14 @@ class Case:
         """Whether an operator of it can be slowed down."""
         return "{gate}" in self.operators
 
-    def text(self, flow: str, *, delivery: str, partitions: int, topics: dict[str, str], gate: str) -> str:
+    def text(self, flow: str, *, delivery: str, state: str, partitions: int, topics: dict[str, str], gate: str) -> str:
         """The flow file, with these names. `topics`: of each source and sink."""
         sources = "\n".join(f"  {name}: {SOURCE % name}" for name in self.sources)
         sinks = "\n".join(
             f"  {name}: {{input: {stream}, topic: {topics[name]}}}" for name, stream in self.sinks.items()
         )
-        text = f"flow: {flow}\ndelivery: {delivery}\nsources:\n{sources}\noperators:{self.operators}\nsinks:\n{sinks}\n"
+        head = f"flow: {flow}\ndelivery: {delivery}\nstate: {state}"
+        text = f"{head}\nsources:\n{sources}\noperators:{self.operators}\nsinks:\n{sinks}\n"
         for name in self.sources:
             text = text.replace(f"{{{name}}}", topics[name])
         return text.replace("{partitions}", str(partitions)).replace("{gate}", gate)

@@ -64,6 +64,7 @@ class Run:
         self.text = case.text(
             self.flow,
             delivery=scenario.delivery,
+            state=scenario.state,
             partitions=scenario.partitions,
             topics=self.topics,
             gate=str(ground.gate),

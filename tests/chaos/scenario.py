@@ -63,12 +63,13 @@ class Scenario:
     partitions: int
     hosts: tuple[str, ...]
     standbys: bool
+    state: str
     faults: tuple[Fault, ...]
     fed: tuple[Piece, ...]
 
     def __str__(self) -> str:
         shape = f"{len(self.hosts)} hosts{' with standbys' if self.standbys else ''}, {self.partitions} partitions"
-        return f"{self.case.name}, {self.delivery}, {shape}: {'; '.join(map(str, self.faults))}"
+        return f"{self.case.name}, {self.delivery}, {shape}, state on {self.state}: {'; '.join(map(str, self.faults))}"
 
 
 def scenario(seed: int) -> Scenario:
@@ -87,7 +88,10 @@ def scenario(seed: int) -> Scenario:
         poison_at_s=[fault.at_s for fault in faults if fault.kind == "poison"],
     )
     delivery = rng.choice(("at_least_once", "exactly_once"))
-    return Scenario(seed, case, delivery, partitions, hosts, rng.random() < 0.4, faults, tuple(fed))
+    standbys = rng.random() < 0.4
+    needs_disk = any(fault.kind == "disk full" for fault in faults)
+    state = "disk" if needs_disk else rng.choice(("memory", "disk"))
+    return Scenario(seed, case, delivery, partitions, hosts, standbys, state, faults, tuple(fed))
 
 
 def _faults(rng: random.Random, case: Case, hosts: tuple[str, ...]) -> tuple[Fault, ...]:

@@ -166,8 +166,11 @@ def _kept(bootstrap: str, plan: SegmentPlan, partition: int, committed: Committe
     inputs = TaskInputs(plan.inputs, partition)
     place = inputs.resume({each.at: committed.get(tuple(each.at), (0, "")) for each in inputs.by_name.values()})
     memory = Memory(plan, partition, bootstrap=bootstrap, caller=partial(LocalCaller, allow=oracle.ALLOW))
-    asyncio.run(memory.rebuild(place))
-    return oracle.remembered(plan, memory.program, inputs)
+    try:
+        asyncio.run(memory.rebuild(place))
+        return oracle.remembered(plan, memory.program, inputs)
+    finally:
+        memory.discard()
 
 
 def _judge_state(verdict: Verdict, where: str, expected: Tables, kept: Tables) -> None:
