@@ -97,6 +97,32 @@ def _chosen(text: str | None, what: str, names: Collection[str]) -> tuple[str, .
     return chosen
 
 
+@app.command()
+def moves(
+    *,
+    keys: Annotated[int, typer.Option(min=1_000, help="Keys of state in each partition.")] = 100_000,
+    rate: Annotated[int, typer.Option(min=10, help="Records a second for each partition.")] = 1_000,
+    count: Annotated[int, typer.Option("--moves", min=1, help="How often our partition moves.")] = 50,
+    others: Annotated[int, typer.Option(min=0, help="How often each other side moves; 0 leaves them out.")] = 3,
+    json_file: JsonOption = None,
+) -> None:
+    """Moves under load: how long a partition pauses, against plain Faust and a bare consumer group."""
+    from services.lab.moves.measures import Params, measure
+
+    with errors.status("starting a broker") as status:
+        rows = measure(
+            Params(keys=keys, rate_per_s=rate, moves=count, others_moves=others),
+            load_settings().settings,
+            say=status.update,
+            warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
+        )
+    command = f"stigmergy bench moves --keys {keys} --rate {rate} --moves {count} --others {others}"
+    found = results(command, rows, seeds=[])
+    Console().print(table(found))
+    if json_file is not None:
+        write(found, json_file)
+
+
 def table(found: Results) -> Table:
     """The rows for a person."""
     made = Table(title=found.command, title_justify="left", caption=" · ".join(map(str, found.machine.values())))

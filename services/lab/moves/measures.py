@@ -1,0 +1,84 @@
+"""Pauses as rows, from one run in which all sides ran on one broker, in turn."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from services.embedded import EmbeddedStack, StackParams
+from services.lab.dataplane.ground import BenchError, Ground, Say
+from services.lab.moves.sides import GROUP_LOOP, OURS, PLAIN_FAUST, Pause, group_loop, ours, plain_faust
+from services.lab.results import Row
+from services.settings import Settings
+
+CLOSE = 0.3
+"""A prediction counts as close within this share of what was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """`keys` of state and `rate_per_s` for each of two partitions; the others move `others_moves` times each."""
+
+    keys: int = 100_000
+    rate_per_s: int = 1_000
+    moves: int = 50
+    others_moves: int = 3
+
+    def __post_init__(self) -> None:
+        assert min(self.keys, self.rate_per_s, self.moves) > 0, self
+        assert self.others_moves >= 0, self
+
+
+def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[Row]:
+    """Start a broker, let every side move, stop everything. A side that fails is left out, and said so."""
+    say("starting a broker")
+    with (
+        tempfile.TemporaryDirectory(prefix="stig-bench-", ignore_cleanup_errors=True) as folder,
+        EmbeddedStack(
+            StackParams(home=Path(folder) / "stack", kafka_home=settings.kafka_home, cache=settings.cache)
+        ) as stack,
+    ):
+        ground = Ground(stack.bootstrap, (), Path(folder), settings.cache, say, warn)
+        found = {OURS: ours(ground, keys=params.keys, rate_per_s=params.rate_per_s, moves=params.moves)}
+        for name, side in ((PLAIN_FAUST, plain_faust), (GROUP_LOOP, group_loop)):
+            if params.others_moves:
+                try:
+                    found[name] = side(
+                        ground, keys=params.keys, rate_per_s=params.rate_per_s, moves=params.others_moves
+                    )
+                except BenchError as fault:
+                    warn(f"{name} is left out: {fault}")
+    return rows(found)
+
+
+def rows(found: dict[str, list[Pause]]) -> list[Row]:
+    """Median and 99th percentile of each side's pauses, what else was seen of ours, and ours over the others'."""
+    made: list[Row] = []
+    for name, pauses in found.items():
+        gaps_ms = [pause.gap.longest_ms for pause in pauses]
+        made.append(Row.of(f"pause of a moved partition, median: {name}", gaps_ms, "ms"))
+        made.append(_quantile(f"pause of a moved partition, p99: {name}", gaps_ms, 0.99))
+    mine = found[OURS]
+    made.append(Row.of(f"longest gap of the other partition meanwhile: {OURS}", [p.gap.other_ms for p in mine], "ms"))
+    told = [(p.predicted_ms, p.told_ms) for p in mine if p.predicted_ms is not None and p.told_ms]
+    if told:
+        made.append(Row.of(f"pause as hosts told it: {OURS}", [actual for _, actual in told], "ms"))
+        close = [float(abs(predicted - actual) <= CLOSE * actual) for predicted, actual in told]
+        made.append(Row.of("predictions within 30 % of the pause as told", [sum(close) / len(close)], "share"))
+    median_ms = float(np.median([pause.gap.longest_ms for pause in mine]))
+    for name, pauses in found.items():
+        if name != OURS:
+            shares = [median_ms / pause.gap.longest_ms for pause in pauses]
+            made.append(Row.of(f"pause: {OURS} over {name}", shares, "ratio", baseline=name))
+    return made
+
+
+def _quantile(measure: str, samples: list[float], share: float) -> Row:
+    return Row(
+        measure=measure,
+        value=float(np.quantile(samples, share)),
+        unit="ms",
+        spread=(min(samples), max(samples)),
+        repetitions=len(samples),
+    )
