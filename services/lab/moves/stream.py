@@ -82,7 +82,7 @@ class Stream:
         wait_until(self._is_even, timeout_s=RESUME_TIMEOUT_S, what="an even stream of results")
 
     def pause(self, move: Callable[[], None]) -> float:
-        """Do it, and wait until results come again on both partitions; the time from which a gap is to be looked for."""
+        """Do it, and wait until results come again on both partitions; the time from which to look for a gap."""
         since_s = time.monotonic() - BEFORE_S
         move()
         done_s = time.monotonic() + AFTER_S

@@ -64,9 +64,7 @@ def run(arguments: Sequence[str]) -> None:
     def commit() -> None:
         producer.flush(TIMEOUT_S)
         if totals.of:
-            with contextlib.suppress(
-                KafkaException
-            ):  # nothing to commit, or a rebalance under way: the next one does it
+            with contextlib.suppress(KafkaException):  # or a rebalance is under way: the next one does it
                 consumer.commit(asynchronous=False)
 
     def assigned(_consumer: Any, partitions: list[TopicPartition]) -> None:
