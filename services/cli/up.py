@@ -24,6 +24,7 @@ from services.embedded.stack import EmbeddedStack, StackParams, kafka_class_path
 from services.embedded.world_file import load_world
 from services.embedded.world_hosts import furnish_world
 from services.logs import configure_logs
+from services.placement.furnish import furnish_placement
 from services.settings import Settings, load_settings
 from topics.admin import Difference
 
@@ -87,6 +88,7 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
             furnish_world(stack, params.world)
         elif settings.demo:
             furnish_demo(stack)
+            furnish_placement(stack)
 
     with stop_signals_interrupt(), _Progress(log.info) as progress:
         try:

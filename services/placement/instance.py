@@ -62,12 +62,12 @@ class Instance:
     async def run(self) -> None:
         """Everything, until `stop`."""
         async with contextlib.AsyncExitStack() as stack:
-            if self.params.port is not None:
-                pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
-                await stack.enter_async_context(HealthServer(self.params.port, pages))
             follower = await self._connected(stack)
             if follower is None:
                 return
+            if self.params.port is not None:
+                pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
+                await stack.enter_async_context(HealthServer(self.params.port, pages))
             self._keeper.want(LEASE)
             background = [
                 asyncio.create_task(follower.run(self._news.set)),
