@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from services.placement.carriage import Carriage
 from services.placement.failover import fail_over
 from services.placement.params import PlacementParams
-from services.placement.plans import UnfitError, carry_out, check, cleared, is_heard
+from services.placement.plans import UnfitError, carry_out, check, cleared, is_carried_out, is_heard
 from services.placement.situation import Situation
 from services.placement.wishes import answer, leave_drained
 from services.registry.changes import Entry
@@ -63,7 +63,7 @@ class Conductor:
                 continue
             policy = situation.flow_policy(flow)
             is_running = any(each.revision == plan.revision for each in situation.placed(flow).values())
-            if policy == "approve" or (policy == "freeze" and is_running):
+            if policy == "approve" or (policy == "freeze" and is_running) or is_carried_out(plan, known, situation):
                 continue
             try:
                 check(plan, known, situation)

@@ -41,6 +41,12 @@ def check(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> None:
             raise UnfitError(f"host {host} is drained; open it again with stigmergy drain --undo {host}")
 
 
+def is_carried_out(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> bool:
+    """Whether every partition was placed under it; some may have gone elsewhere since."""
+    entries = [situation.view.placements.get(slot) for slot in known.slots()]
+    return all(each is not None and (each.plan, each.revision) == (plan.hash, plan.revision) for each in entries)
+
+
 def is_heard(plan: CommittedPlan, situation: Situation) -> bool:
     """Whether all its hosts have been heard lately: one that was not yet may just not have had the time."""
     return situation.live >= set(plan.hosts.values())

@@ -1,0 +1,176 @@
+"""A registry with hosts and one flow, and a conductor that looks at it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from services.placement.conductor import Conductor
+from services.placement.params import PlacementParams
+from services.placement.situation import KnownFlow, Situation
+from services.registry.view import RegistryView
+from topics.flow.file import parse_graph
+from topics.messages import (
+    CommittedPlan,
+    Decision,
+    FlowRevision,
+    Handover,
+    HostRegistration,
+    MoveRecord,
+    Placement,
+    Policy,
+    Request,
+    SegmentStatus,
+    StandbyStatus,
+)
+
+TEXT = """
+flow: shop
+sources:
+  orders: {topic: orders, key: user}
+operators:
+  large: {op: filter, input: orders, where: "size > 2"}
+sinks:
+  out: {input: large, topic: results}
+"""
+GRAPH = parse_graph(TEXT)
+SEGMENT = GRAPH.segments[0].id
+
+
+@dataclass
+class Office:
+    """The conductor of one instance, and the world that it looks at."""
+
+    view: RegistryView = field(default_factory=RegistryView)
+    now_ms: int = 1_000_000
+    live: set[str] = field(default_factory=lambda: {"a", "b", "c"})
+    lost_since_ms: dict[str, int] = field(default_factory=dict)
+    state: Any = "submitted"
+    partitions: int = 2
+    params: PlacementParams = field(default_factory=lambda: PlacementParams("p", "nowhere:1"))
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b", "c"):
+            host = HostRegistration(host=name, region="r", capacity=1, address="x", boot_id="1", started_ms=0)
+            self.view.take(host)
+        self.conductor = Conductor(self.params, self.view)
+
+    def look(self) -> list[Any]:
+        """What was written, taken for true as the instance does."""
+        flow = FlowRevision(
+            flow="shop",
+            revision=1 if self.state == "submitted" else 2,
+            state=self.state,
+            text=TEXT,
+            delivery="at_least_once",
+            changed_ms=0,
+        )
+        self.view.take(flow)
+        known = KnownFlow(flow, GRAPH, {SEGMENT: self.partitions})
+        live = frozenset(self.live - set(self.lost_since_ms))
+        entries = self.conductor.look(Situation(self.view, self.now_ms, live, self.lost_since_ms, {"shop": known}))
+        for _, message in entries:
+            self.view.take(message)
+        return [message for _, message in entries]
+
+    def plan(self, host: str, *, epoch: int = 1, **more: Any) -> CommittedPlan:
+        plan = CommittedPlan(
+            flow="shop",
+            revision=1,
+            epoch=epoch,
+            hash=f"hash-{epoch}",
+            hosts={SEGMENT: host},
+            moves=(),
+            cost_ms=1,
+            latency_ms=1,
+            reason="test",
+            leader="a",
+            term=1,
+            decided_ms=self.now_ms,
+            basis={},
+            **more,
+        )
+        self.view.take(plan)
+        return plan
+
+    def owners(self) -> list[tuple[str | None, int]]:
+        return [(each.host, each.epoch) for _, each in sorted(self.view.placements.items())]
+
+    def says(self, host: str, partition: int, epoch: int, state: Any = "running", step: Any = None) -> None:
+        told = SegmentStatus(
+            segment=SEGMENT,
+            partition=partition,
+            host=host,
+            epoch=epoch,
+            state=state,
+            since_ms=self.now_ms,
+            reported_ms=self.now_ms,
+            lag=0,
+            step=step,
+        )
+        self.view.take(told)
+
+    def follows(self, host: str, partition: int) -> None:
+        told = StandbyStatus(
+            segment=SEGMENT,
+            partition=partition,
+            host=host,
+            is_ready=True,
+            lag=0,
+            entries=0,
+            reported_ms=self.now_ms,
+        )
+        self.view.take(told)
+
+    def drained(self, host: str, partition: int, epoch: int) -> None:
+        word = Handover(
+            segment=SEGMENT,
+            partition=partition,
+            epoch=epoch,
+            host=host,
+            drained_ms=self.now_ms,
+            stopped_ms=self.now_ms - 10,
+        )
+        self.view.take(word)
+
+    def rule(self, subject: Any, name: str, policy: Any) -> None:
+        self.view.take(Policy(subject=subject, name=name, policy=policy, changed_ms=0))
+
+    def wish(self, name: str, kind: Any, **more: Any) -> None:
+        self.view.take(Request(request=name, kind=kind, flow="shop", asked_ms=self.now_ms, **more))
+
+    def running_on(self, host: str) -> None:
+        """The flow's first plan, carried out."""
+        self.plan(host)
+        self.look()
+        for partition in range(self.partitions):
+            self.says(host, partition, 1)
+
+
+def placements(messages: list[Any]) -> list[Placement]:
+    return [each for each in messages if isinstance(each, Placement)]
+
+
+def moves(messages: list[Any]) -> list[MoveRecord]:
+    return [each for each in messages if isinstance(each, MoveRecord)]
+
+
+def decisions(messages: list[Any]) -> list[tuple[str, str]]:
+    return [(each.kind, each.why) for each in messages if isinstance(each, Decision)]
+
+
+@pytest.fixture
+def office() -> Office:
+    return Office()
+
+
+@pytest.fixture
+def pick() -> dict[str, Callable[[list[Any]], list[Any]]]:
+    """Readers of what was written."""
+    return {"placements": placements, "moves": moves, "decisions": decisions}
+
+
+@pytest.fixture
+def segment() -> str:
+    return SEGMENT
