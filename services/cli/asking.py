@@ -45,7 +45,7 @@ def lay_down(bootstrap: str, subject: Any, name: str, policy: Any) -> None:
     write(bootstrap, [(catalogue.POLICIES, ruled)])
 
 
-def wait_answer(bootstrap: str, request: str, *, timeout_s: float) -> Decision:
+def wait_answer(bootstrap: str, request: str, *, timeout_s: float, whom: str = "no placement instance") -> Decision:
     """The first decision on a request. Raises RegistryError if none comes in time."""
     deadline_s = time.monotonic() + timeout_s
     while time.monotonic() < deadline_s:
@@ -54,7 +54,8 @@ def wait_answer(bootstrap: str, request: str, *, timeout_s: float) -> Decision:
             return answers[0]
         time.sleep(POLL_S)
     raise RegistryError(
-        "no placement instance has answered", "does one run? Start it with stigmergy placement --name NAME"
+        f"{whom} has answered in {timeout_s:.0f} s",
+        "do hosts and a placement instance run? See stigmergy hosts and stigmergy status",
     )
 
 

@@ -6,15 +6,17 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from services.cli.asking import ask, wait_answer
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
-from services.cli.screen import console, print_json
+from services.cli.screen import busy, console, print_json
 from services.registry.changes import flow_of
 from services.registry.errors import RegistryError
 from services.registry.pauses import predicted_pause_ms
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
 from topics import catalogue
+from topics.flow.file import parse_graph
 from topics.messages import CommittedPlan
 
 app = typer.Typer()
@@ -25,12 +27,20 @@ COLUMNS = ("segment", "partition", "from", "to")
 @app.command()
 def plan(
     flow: Annotated[str, typer.Argument(help="The flow's name.")],
+    *,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="First let its leader send ants; its policy must hold plans.")
+    ] = False,
+    timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait for the ants.")] = 60.0,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the newest plan of a flow's leader: what would move, latency and pause predicted, and its hash."""
-    view = read_registry(bootstrap_of(bootstrap, home), catalogue.MOVES)
+    address = bootstrap_of(bootstrap, home)
+    if anew:
+        _look_anew(address, flow, timeout_s=timeout_s)
+    view = read_registry(address, catalogue.MOVES)
     flow_of(view, flow)
     if flow not in view.plans:
         raise RegistryError(f"flow {flow} has no plan yet", "its leader publishes one soon after stigmergy submit")
@@ -39,6 +49,21 @@ def plan(
         print_json(values)
     else:
         _show(values)
+
+
+def _look_anew(bootstrap: str, flow: str, *, timeout_s: float) -> None:
+    """Ask the leader and wait for what it decides. Under `auto` that would be carried out at once: no dry run."""
+    view = read_registry(bootstrap)
+    known = flow_of(view, flow)
+    ruled = view.policies.get(("flow", flow))
+    policy = ruled.policy if ruled is not None else parse_graph(known.text).spec.moves
+    if policy == "auto":
+        raise RegistryError(
+            f"what ants find for {flow} is carried out at once: its policy is auto",
+            f"hold its plans first, with stigmergy policy {flow} approve",
+        )
+    with busy(f"ants look for a place for {flow}"):
+        wait_answer(bootstrap, ask(bootstrap, "propose", flow), timeout_s=timeout_s, whom="no leader")
 
 
 def plan_values(view: RegistryView, plan: CommittedPlan) -> dict[str, Any]:
@@ -54,7 +79,6 @@ def plan_values(view: RegistryView, plan: CommittedPlan) -> dict[str, Any]:
         for segment, host in sorted(plan.hosts.items())
         if segment not in placed
     ]
-    is_carried_out = not moves
     return {
         "flow": plan.flow,
         "hash": plan.hash,
@@ -67,7 +91,7 @@ def plan_values(view: RegistryView, plan: CommittedPlan) -> dict[str, Any]:
         "predicted_pause_ms": predicted_pause_ms(view) if any(move["from"] for move in moves) else 0.0,
         "basis": plan.basis,
         "moves": moves,
-        "is_carried_out": is_carried_out,
+        "is_carried_out": not moves,
     }
 
 
