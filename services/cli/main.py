@@ -23,6 +23,7 @@ COMMANDS = {
     "approve": "services.cli.approve",
     "explain": "services.cli.explain",
     "history": "services.cli.history",
+    "whatif": "services.cli.whatif",
     "policy": "services.cli.policy",
     "move": "services.cli.move",
     "drain": "services.cli.drain",

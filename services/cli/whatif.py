@@ -1,0 +1,91 @@
+"""`stigmergy whatif`: what would be done if a host were lost, a rate changed or a host added. Nothing is changed."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from placement.model import Host
+from services.cli.asking import now_ms
+from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.exits import ExitCode
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import console, print_json, show_error
+from services.registry.errors import RegistryError
+from services.registry.snapshot import read_registry
+from services.whatif.question import Answer, answer
+from services.whatif.recorded import read_recorded
+from services.whatif.world import World, faster, world_of
+
+app = typer.Typer()
+
+RATE = re.compile(r"(?P<flow>[a-z0-9-]+)=(?P<factor>[0-9.]+)x")
+NEW_HOST = re.compile(r"(?P<name>[^:]+)(:(?P<capacity>[0-9.]+))?(:(?P<region>.+))?")
+
+
+@app.command()
+def whatif(
+    *,
+    since: Annotated[str | None, typer.Option("--from", help="By the measurements before this time, ISO 8601.")] = None,
+    host_lost: Annotated[list[str] | None, typer.Option(help="Without this host; may be repeated.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="FLOW=2x: its sources are so much faster.")] = None,
+    add_host: Annotated[list[str] | None, typer.Option(help="NAME[:CAPACITY[:REGION]]: with this host too.")] = None,
+    bootstrap: BootstrapOption = None,
+    home: HomeOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Feed recorded measurements to the model, with a change, and show what would run where and how fast."""
+    address = bootstrap_of(bootstrap, home)
+    view = read_registry(address)
+    recorded = read_recorded(address, until_ms=_time_ms(since))
+    for name in host_lost or ():
+        if name not in view.hosts:
+            raise RegistryError(f"there is no host {name!r}", f"the hosts are: {', '.join(sorted(view.hosts))}")
+    now = world_of(view, recorded)
+    then = world_of(view, recorded, without=host_lost or (), more=[_host(text) for text in add_host or ()])
+    for text in rate or ():
+        then = _sped(then, text)
+    found = answer(now, then)
+    if as_json:
+        print_json(found)
+    elif found.infeasible is None:
+        _show(found)
+    else:
+        show_error(f"there would be no place for everything: {found.infeasible}", "add a host, or relax a bound")
+    if found.infeasible is not None:
+        raise typer.Exit(ExitCode.FAILURE)
+
+
+def _time_ms(text: str | None) -> int:
+    if text is None:
+        return now_ms()
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1_000)
+    except ValueError as error:
+        raise RegistryError(f"--from {text!r}: {error}", "such as --from 2026-11-16T08:00:00") from error
+
+
+def _host(text: str) -> Host:
+    match = NEW_HOST.fullmatch(text)
+    if match is None:
+        raise RegistryError(f"--add-host {text!r} names no host", "such as --add-host edge-9:2.0:eu-north")
+    return Host(match["name"], float(match["capacity"] or 1), region=match["region"] or "")
+
+
+def _sped(world: World, text: str) -> World:
+    match = RATE.fullmatch(text)
+    if match is None or match["flow"] not in world.flows or float(match["factor"]) <= 0:
+        raise RegistryError(f"--rate {text!r} is not FLOW=2x", f"the flows are: {', '.join(sorted(world.flows))}")
+    return faster(world, match["flow"], float(match["factor"]))
+
+
+def _show(found: Answer) -> None:
+    for flow in found.flows:
+        before: Any = f"{flow.latency_now_ms:.2f}" if flow.latency_now_ms is not None else "?"
+        console.print(f"[bold]{flow.flow}[/bold]: {before} -> {flow.latency_ms:.2f} ms predicted latency")
+        for task, origin, target in flow.moves:
+            console.print(f"  {task}: {origin or 'nowhere'} -> {target}")
+        if not flow.moves:
+            console.print("  stays where it is")
+    console.print("by steepest descent over recorded measurements; ants come close, and may choose other hosts")

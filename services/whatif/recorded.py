@@ -1,0 +1,56 @@
+"""What hosts measured around some time, as their topics keep it."""
+
+from dataclasses import dataclass
+
+from confluent_kafka import TopicPartition
+
+from services.registry.errors import RegistryError
+from services.registry.snapshot import TIMEOUT_S, offsets_since, read_to_end, reader
+from topics import catalogue
+from topics.errors import MessageError
+from topics.messages import LinkMetrics, OperatorMetrics
+from topics.topic import Topic
+
+SPAN_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Rows of the seconds from `since_s` up to, and without, `until_s`."""
+
+    since_s: int
+    until_s: int
+    operators: tuple[OperatorMetrics, ...]
+    links: tuple[LinkMetrics, ...]
+
+
+def read_recorded(bootstrap: str, *, until_ms: int) -> Recorded:
+    """The rows of the last seconds before that time. Raises RegistryError if there are none."""
+    until_s = until_ms // 1_000
+    since_s = until_s - SPAN_S
+    operators = _rows(bootstrap, catalogue.METRICS_OPERATORS, since_s, until_s)
+    links = _rows(bootstrap, catalogue.METRICS_LINKS, since_s, until_s)
+    if not operators:
+        raise RegistryError(
+            "no operator reported in the seconds before that time", "choose another --from; metrics are kept three days"
+        )
+    return Recorded(since_s, until_s, tuple(operators), tuple(links))
+
+
+def _rows(bootstrap: str, topic: Topic, since_s: int, until_s: int) -> list:
+    found = []
+    with reader(bootstrap) as consumer:
+        known = consumer.list_topics(timeout=TIMEOUT_S).topics.get(topic.name)
+        if known is None:
+            return []
+        wanted = [TopicPartition(topic.name, number, since_s * 1_000) for number in known.partitions]
+        starts = {each.partition: each.offset for each in offsets_since(consumer, wanted) if each.offset >= 0}
+        places = [TopicPartition(topic.name, number) for number in sorted(starts)]
+        for record in read_to_end(consumer, places, starts=lambda at: starts[at.partition]):
+            try:
+                row = topic.codec.decode(record.value(), topic=topic.name, partition=0, offset=record.offset() or 0)
+            except MessageError:
+                continue
+            if since_s <= row.second < until_s:
+                found.append(row)
+    return found
