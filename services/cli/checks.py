@@ -25,6 +25,7 @@ from services.embedded.redis_server import redis_program
 from services.embedded.remote import View, look
 from services.embedded.stack import KAFKA_JARS
 from services.embedded.world_check import measure_ways
+from services.placement.furnish import INSTANCES
 from services.settings import Settings
 
 PYTHON_MIN = (3, 11)
@@ -72,6 +73,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         "redis": lambda: check_redis(settings, view),
         "world": lambda: check_world(settings, view),
         "topics": lambda: check_topics(settings, view),
+        "placement": lambda: check_placement(view),
     }
     for name, check in checks.items():
         try:
@@ -241,6 +243,23 @@ def check_topics(settings: Settings, view: View) -> Finding:
         tool = _kafka_configs(settings, bootstrap)
         return _failed("topics", found, "; ".join(dict.fromkeys(difference.remedy(tool) for difference in shown)))
     return _ok("topics", "all as the catalogue says")
+
+
+def check_placement(view: View) -> Finding:
+    """The instances of the placement service, of which one acts at a time."""
+    seen = [process for process in view.seen if process.record.name in INSTANCES]
+    if not seen:
+        return _skipped("placement", "not running; stigmergy up starts two instances")
+    silent = [process.record for process in seen if not process.answers]
+    if len(silent) == len(seen):
+        return _failed(
+            "placement", "no instance answers: flows run on, but none is placed or moved", f"see {silent[0].log}"
+        )
+    if silent:
+        return _warning(
+            "placement", f"no answer from {silent[0].name}", f"it may be restarting; else see {silent[0].log}"
+        )
+    return _ok("placement", f"{len(seen)} instances answering")
 
 
 def _kafka_configs(settings: Settings, bootstrap: str) -> str:

@@ -17,9 +17,10 @@ from services.cli.exits import ExitCode
 from services.cli.main import app
 from services.embedded.cluster import settle
 from services.embedded.home import Holder, Home
+from services.embedded.lifecycle import State
 from services.embedded.probes import KafkaProbe
-from services.embedded.record import StackRecord
-from services.embedded.remote import View
+from services.embedded.record import ProcessRecord, StackRecord
+from services.embedded.remote import Seen, View
 from services.settings import Settings
 from topics.admin import Difference
 
@@ -123,3 +124,19 @@ def test_a_machine_with_all_it_needs_ends_with_0() -> None:
     result = doctor("--json")
     assert ExitCode.OK == result.exit_code, result.output
     assert "skipped" == next(row for row in json.loads(result.output) if row["check"] == "broker")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [((True, True), Verdict.OK), ((True, False), Verdict.WARNING), ((False, False), Verdict.FAILED)],
+)
+def test_placement_needs_one_instance_and_wants_two(answers: tuple[bool, bool], verdict: Verdict) -> None:
+    """One can act alone, but nobody takes over from it."""
+    seen = [
+        Seen(
+            ProcessRecord(name=name, state=State.READY, address="x", log="a.log", ready=KafkaProbe(bootstrap="x")), each
+        )
+        for name, each in zip(("placement-1", "placement-2"), answers, strict=True)
+    ]
+    assert verdict == checks.check_placement(View(None, None, tuple(seen))).verdict
+    assert Verdict.SKIPPED == checks.check_placement(View(None, None, ())).verdict
