@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from services.cli.asking import POLL_S, lay_down
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, print_json, show_error
+from services.registry.asking import POLL_S, lay_down
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
 

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from services.cli.asking import flow_decisions
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.cli.tally import OperatorLine
 from services.cli.top import measure
+from services.registry.asking import flow_decisions
 from services.registry.changes import flow_of
 from services.registry.pauses import predicted_pause_ms
 from services.registry.snapshot import read_registry

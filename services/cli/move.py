@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from services.cli.asking import ENDS, POLL_S, answers_to, ask, wait_answer
 from services.cli.assign import find_slots
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, print_json, show_error
+from services.registry.asking import ENDS, POLL_S, answers_to, ask, wait_answer
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
 from topics.messages import Decision

@@ -6,10 +6,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from services.cli.asking import ask, wait_answer
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, print_json
+from services.registry.asking import ask, wait_answer
 from services.registry.changes import flow_of
 from services.registry.errors import RegistryError
 from services.registry.pauses import predicted_pause_ms

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from services.cli.asking import lay_down
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
+from services.registry.asking import lay_down
 from services.registry.changes import flow_of
 from services.registry.snapshot import read_registry
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from services.cli.asking import POLL_S, flow_decisions, now_ms
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, errors, print_json, show_error
+from services.registry.asking import POLL_S, flow_decisions, now_ms
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from placement.model import Host
-from services.cli.asking import now_ms
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json, show_error
+from services.registry.asking import now_ms
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
 from services.whatif.question import Answer, answer

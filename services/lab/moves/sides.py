@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from services.cli.asking import answers_to, ask, now_ms
 from services.embedded.spawn import send
 from services.lab.dataplane.contestants import SIDES as PROGRAMS_OF_DATAPLANE
 from services.lab.dataplane.contestants import host_command
@@ -16,6 +15,7 @@ from services.lab.dataplane.ground import BenchError, Ground, wait_until
 from services.lab.dataplane.trial import running
 from services.lab.dataplane.workloads import COUNT_SUM
 from services.lab.moves.stream import PROGRAMS, Gap, Stream, started, stream
+from services.registry.asking import answers_to, ask, now_ms
 from services.registry.snapshot import read_registry
 from services.registry.write import write
 from topics import catalogue
