@@ -1,0 +1,26 @@
+"""What the bench of moves makes of arrivals and pauses."""
+
+from services.lab.moves.measures import rows
+from services.lab.moves.sides import GROUP_LOOP, OURS, Pause
+from services.lab.moves.stream import Arrivals, Gap
+
+
+def test_a_gap_is_the_longest_time_without_a_result_since_then() -> None:
+    """Of the partition that moved, and of the one that did not; what was before the move does not count."""
+    arrivals = Arrivals(([0.0, 5.0, 5.01, 5.11, 5.12], [0.0, 5.0, 5.02, 5.03, 5.05]))
+    gap = arrivals.gap_of(0, since_s=4.0)
+    assert (100, 20) == (round(gap.longest_ms), round(gap.other_ms))
+    gap = arrivals.gap_of(1, since_s=4.0)
+    assert (20, 100) == (round(gap.longest_ms), round(gap.other_ms))
+    assert 100 == round(arrivals.gap(since_s=4.0).longest_ms)
+
+
+def test_rows_tell_pauses_predictions_and_how_the_others_compare() -> None:
+    """A prediction counts as close within 30 % of what the hosts told."""
+    mine = [Pause(Gap(60.0, 5.0), 50.0, 55.0), Pause(Gap(100.0, 6.0), 50.0, 95.0), Pause(Gap(80.0, 7.0), None, None)]
+    found = {row.measure: row for row in rows({OURS: mine, GROUP_LOOP: [Pause(Gap(800.0, 800.0))]})}
+    assert 80.0 == found[f"pause of a moved partition, median: {OURS}"].value
+    assert 0.5 == found["predictions within 30 % of the pause as told"].value
+    assert 6.0 == found[f"longest gap of the other partition meanwhile: {OURS}"].value
+    compared = found[f"pause: {OURS} over {GROUP_LOOP}"]
+    assert (0.1, GROUP_LOOP) == (compared.value, compared.baseline)
