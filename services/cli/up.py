@@ -88,6 +88,7 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
             furnish_world(stack, params.world)
         elif settings.demo:
             furnish_demo(stack)
+        if params.world is not None or settings.demo:
             furnish_placement(stack)
 
     with stop_signals_interrupt(), _Progress(log.info) as progress:
