@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import floyd_warshall
 
 Matrix = NDArray[np.float64]
 
@@ -31,8 +30,11 @@ class Atlas:
     @cached_property
     def relayed_ms(self) -> Matrix:
         """Delay by way of any other hosts that are nearer: tasks may sit there and pass messages on."""
-        # An infinite entry is no edge to scipy, a zero off the diagonal would be none either.
-        return np.asarray(floyd_warshall(np.maximum(self.delays_ms, 1e-9)), dtype=float)
+        shortest = self.delays_ms.copy()
+        np.fill_diagonal(shortest, 0.0)
+        for via in range(len(self.hosts)):  # Floyd and Warshall
+            np.minimum(shortest, shortest[:, via, None] + shortest[via], out=shortest)
+        return shortest
 
     def knows(self, *hosts: str) -> bool:
         """Whether all of them are on it."""

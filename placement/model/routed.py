@@ -11,8 +11,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from placement.model.errors import require
 from placement.model.host import Host, index_hosts
@@ -168,6 +166,10 @@ class RoutedNetwork:
 
     @cached_property
     def _shortest(self) -> tuple[Matrix, NDArray[np.int32]]:
+        # Here, because only routed networks need it: a live host starts sooner without it.
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
         count = len(self.hosts)
         tails = [a for a, _ in self.wire_ends]
         heads = [b for _, b in self.wire_ends]

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.sparse.csgraph import shortest_path
 
 from placement.evaluator_paths import end_to_end
 from placement.model.flow import Flow
@@ -15,6 +14,8 @@ TINY_MS = 1e-9
 
 def coarse_bound_ms(problem: Problem) -> float:
     """No placement of all flows costs less."""
+    from scipy.sparse.csgraph import shortest_path
+
     fastest = float(problem.network.capacities.max())
     # In an overlay two hops can be faster than the direct way.
     nearest = shortest_path(np.maximum(problem.network.delays_ms, TINY_MS))

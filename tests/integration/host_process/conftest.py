@@ -36,6 +36,8 @@ from topics.topic import Topic
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 60.0
+START_PATIENCE_S = 180.0
+"""Six hosts that start at once on a busy machine take a while to load their code."""
 
 
 def until(condition: Callable[[], object], what: str, patience_s: float = PATIENCE_S) -> object:
@@ -73,7 +75,7 @@ class Hosts:
             self.running[short] = process
             self.started.append(process)
         for short in shorts:
-            until(lambda short=short: self.is_there(short), f"host {short} registers:\n{self.log(short)}")
+            until(lambda short=short: self.is_there(short), f"host {short} registers", START_PATIENCE_S)
 
     def is_there(self, short: str) -> bool:
         """Whether the very process that was started last reports under this name."""
