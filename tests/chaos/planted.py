@@ -17,7 +17,7 @@ from services.host.writer import Writer
 from services.operators.aggregate import Aggregate
 from services.operators.program import Program
 
-DELAY_S = 0.6
+DELAY_S = 1.5
 
 Changes = tuple[str, list[bytes], list[bytes | None]]
 

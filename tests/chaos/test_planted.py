@@ -7,7 +7,7 @@ from tests.chaos.planted import BUGS
 from tests.chaos.run import Run
 from tests.chaos.scenario import Scenario, scenario
 
-SEEDS_MAX = 6
+SEEDS_MAX = 8
 
 
 KILLS = frozenset({"kill", "kill and move"})
