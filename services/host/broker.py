@@ -28,3 +28,11 @@ class Broker:
     async def ensure(self, declarations: Sequence[Declaration]) -> tuple[Difference, ...]:
         """Makes the topics that are missing; how the others differ. Raises ClusterError."""
         return (await asyncio.to_thread(ensure, self._admin, declarations, timeout_s=TIMEOUT_S)).differences
+
+    async def addresses(self) -> dict[int, tuple[str, int]]:
+        """Where each broker is, as it tells clients of this host's region. Raises ClusterError when none answers."""
+        try:
+            cluster = await asyncio.to_thread(self._admin.list_topics, timeout=TIMEOUT_S)
+        except KafkaException as fault:
+            raise ClusterError(f"no broker answered: {fault.args[0].str()}") from fault
+        return {number: (str(broker.host), broker.port) for number, broker in cluster.brokers.items()}

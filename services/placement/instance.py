@@ -16,6 +16,7 @@ from services.host.broker import Broker
 from services.host.ending import end
 from services.host.health import METRICS_TYPE, HealthServer, Page, plain
 from services.placement.conductor import Conductor
+from services.placement.edge_leaders import EdgeLeaders
 from services.placement.flows import Flows
 from services.placement.params import LEASE, TRANSACTIONAL_ID, PlacementParams
 from services.placement.situation import Situation
@@ -47,6 +48,9 @@ class Instance:
         self._view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
         self._flows = Flows(params.bootstrap)
         self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
+        self._edge_leaders = EdgeLeaders(
+            params.bootstrap, by=params.name, situation=self._situation, is_active=lambda: self.is_active
+        )
         self._keeper = LeaseKeeper(
             params.bootstrap,
             f"{params.name}/{uuid.uuid4().hex[:8]}",
@@ -73,6 +77,7 @@ class Instance:
                 asyncio.create_task(follower.run(self._news.set)),
                 asyncio.create_task(self._watch.run()),
                 asyncio.create_task(self._keeper.run()),
+                asyncio.create_task(self._edge_leaders.run()),
             ]
             stack.push_async_callback(end, background)
             log.info("placement instance is ready", instance=self.params.name)
@@ -126,7 +131,11 @@ class Instance:
             self.is_active = True
             log.info("active", instance=self.params.name, term=term)
             while not self._stop.is_set() and self._keeper.term(LEASE) == term:
-                entries = [*await self._flow_trouble(), *conductor.look(self._situation())]
+                entries = [
+                    *await self._flow_trouble(),
+                    *self._edge_leaders.take_told(),
+                    *conductor.look(self._situation()),
+                ]
                 if entries and self._keeper.term(LEASE) == term:
                     await self._write(writer, entries)
                 await self._until_news()

@@ -26,6 +26,9 @@ log = structlog.get_logger(__name__)
 POLL_S = 0.1
 REQUEST_TIMEOUT_S = 15.0
 
+Led = tuple[int, tuple[int, ...]]
+"""Of a partition the leader and the replicas, the preferred leader first."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderMoved:
@@ -37,7 +40,7 @@ class LeaderMoved:
 
 
 class BrokerLeadership:
-    """`carry_out` moves; `regions` and `partitions` tell how things are. Close it after use."""
+    """`carry_out` moves; `regions` and `led` tell how things are. It connects when needed; close it after use."""
 
     def __init__(self, bootstrap: str, *, move_timeout_s: float = 60.0) -> None:
         self._timeout_s = move_timeout_s
@@ -45,10 +48,6 @@ class BrokerLeadership:
         self._requests = AIOKafkaAdminClient(
             bootstrap_servers=bootstrap, request_timeout_ms=int(REQUEST_TIMEOUT_S * 1e3)
         )
-
-    async def start(self) -> None:
-        """Connects. Raises KafkaError if no broker answers."""
-        await self._requests.start()
 
     async def close(self) -> None:
         """Lets go of the cluster."""
@@ -60,16 +59,18 @@ class BrokerLeadership:
         described = await asyncio.to_thread(future.result)
         return {broker.id: broker.rack or "" for broker in described.nodes}
 
-    async def partitions(self, topic: str) -> dict[int, tuple[int, tuple[int, ...]]]:
-        """Of each partition the leader and the replicas, the preferred leader first."""
+    async def led(self, topic: str | None = None) -> dict[tuple[str, int], Led]:
+        """How all partitions of the cluster, or of one topic, are led."""
         found = await asyncio.to_thread(self._admin.list_topics, topic, timeout=REQUEST_TIMEOUT_S)
         return {
-            number: (partition.leader, tuple(partition.replicas))
-            for number, partition in found.topics[topic].partitions.items()
+            (name, number): (partition.leader, tuple(partition.replicas))
+            for name, each in found.topics.items()
+            for number, partition in each.partitions.items()
         }
 
     async def carry_out(self, moves: Sequence[LeaderMove]) -> list[LeaderMoved]:
         """All at once, each to its end; those that fail are taken back, and say why."""
+        await self._requests.start()
         begin_s = time.monotonic()
         refused = await self._reassign(moves, [move.after for move in moves])
         waiting = [move for move in moves if (move.topic, move.partition) not in refused]
@@ -89,7 +90,7 @@ class BrokerLeadership:
                 await _until(lambda: self._leads(move))
         except TimeoutError:
             return LeaderMoved(move, time.monotonic() - begin_s, f"not done after {self._timeout_s:.0f} s")
-        except (KafkaError, KafkaException) as fault:
+        except (KafkaError, KafkaException, LookupError) as fault:  # the last: the topic was deleted meanwhile
             return LeaderMoved(move, time.monotonic() - begin_s, str(fault))
         return LeaderMoved(move, time.monotonic() - begin_s)
 
@@ -133,7 +134,7 @@ class BrokerLeadership:
                 raise for_code(code)(f"no election of {move.topic}[{move.partition}]")
 
     async def _leads(self, move: LeaderMove) -> bool:
-        leader, replicas = (await self.partitions(move.topic))[move.partition]
+        leader, replicas = (await self.led(move.topic))[move.topic, move.partition]
         return leader == move.after[0] and set(replicas) == set(move.after)
 
     async def _take_back(self, moves: Sequence[LeaderMove]) -> None:

@@ -61,14 +61,12 @@ def carry_out(
     by: str,
     request: str | None = None,
 ) -> Iterator[Entry]:
-    """What has not been done of it yet; nothing if all has. A person's approval (`request`) also brings back what has
-    gone elsewhere since."""
+    """What has not been done of it yet; nothing if all has."""
     started, proposed = [], []
     under_way = carriage.under_way()
     for slot in known.slots():
         target, before = plan.hosts[slot[0]], situation.view.placements.get(slot)
-        is_done = before is not None and (before.plan, before.revision) == (plan.hash, plan.revision)
-        if is_done and before is not None and (request is None or before.host == target):
+        if before is not None and (before.plan, before.revision) == (plan.hash, plan.revision):
             continue
         if before is None or not _stays(before, plan, situation):
             started.append(slot)
@@ -79,7 +77,7 @@ def carry_out(
             after = msgspec.structs.replace(before, plan=plan.hash)
             situation.view.take(after)
             yield catalogue.PLACEMENTS, after
-        elif slot not in under_way and (request is not None or not carriage.tried(slot, plan.hash)):
+        elif slot not in under_way and not carriage.tried(slot, plan.hash):
             proposed.append(slot)
             reason = f"plan {plan.hash}: {plan.reason}"
             yield carriage.propose(before, target, reason, situation, plan=plan.hash, request=request)

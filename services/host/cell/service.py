@@ -14,8 +14,10 @@ import structlog
 from placement.ants.params import IMPROVED
 from placement.leader import Leader
 from placement.queueing import Stream
+from services.host.broker import Broker
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.bookings import book, ended_here, is_missing
+from services.host.cell.broker_trips import broker_rows, is_broker
 from services.host.cell.delays import Delays, has_changed
 from services.host.cell.flow_model import model_flow
 from services.host.cell.leaders import Leaders, Surface
@@ -44,6 +46,7 @@ log = structlog.get_logger(__name__)
 
 PROBE_TICK_S = 0.15
 SURVEY_EVERY_S = 1.0
+PING_BROKERS_EVERY_S = 10.0
 RETELL_EVERY_MS = 60_000.0
 """What a host tells of itself may get lost; so it is told again, changed or not."""
 FULL = Stream(1.0, 1.0, 1.0, 1.0, 0.0).load(1.0)
@@ -89,6 +92,7 @@ class CellService:
         self._view = view
         self._reports = reports
         self._publisher = publisher
+        self._broker = Broker(bootstrap)
         self._clock = clock
         self._roster = Roster(self._params.silent_ms)
         self._delays = Delays()
@@ -180,6 +184,7 @@ class CellService:
             group.create_task(self._probe())
             group.create_task(self._survey())
             group.create_task(self._follow_rates())
+            group.create_task(self._ping_brokers())
             if self.store is not None:
                 group.create_task(self.store.run())
 
@@ -211,7 +216,7 @@ class CellService:
                 self._roster.heard(row, appended_ms)
                 if self._roster.live() != before:
                     self._changed.set()
-            case LinkMetrics() if row.host != self._host and row.round_trip_ms.count:
+            case LinkMetrics() if row.host != self._host and row.round_trip_ms.count and not is_broker(row.peer):
                 self._delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
             case OperatorMetrics() if row.flow in self.leaders.flows:
                 self.leaders.rows.add(row)
@@ -236,6 +241,12 @@ class CellService:
                 rows = self._probing.rows(second=second)
                 await self._publisher.send(catalogue.METRICS_LINKS, rows, now_ms=int(self._clock.now_ms()))
             await asyncio.sleep(PROBE_TICK_S)
+
+    async def _ping_brokers(self) -> None:
+        while True:
+            rows = await broker_rows(self._host, self._broker, second=int(self._clock.local_ms() / 1e3))
+            await self._publisher.send(catalogue.METRICS_LINKS, rows, now_ms=int(self._clock.now_ms()))
+            await asyncio.sleep(PING_BROKERS_EVERY_S)
 
     async def _survey(self) -> None:
         """Who lives, who is near, what is promised, what is led here: at once after a change, else every second."""

@@ -66,7 +66,6 @@ def moved(topic: str, before: tuple[int, ...], after: tuple[int, ...]) -> Leader
 
 async def carry_out(bootstrap: str, moves: list[LeaderMove], timeout_s: float = WAIT_S) -> list[LeaderMoved]:
     leadership = BrokerLeadership(bootstrap, move_timeout_s=timeout_s)
-    await leadership.start()
     try:
         return await leadership.carry_out(moves)
     finally:
@@ -75,9 +74,8 @@ async def carry_out(bootstrap: str, moves: list[LeaderMove], timeout_s: float = 
 
 async def how_it_is(bootstrap: str, topic: str) -> tuple[int, tuple[int, ...]]:
     leadership = BrokerLeadership(bootstrap)
-    await leadership.start()
     try:
-        return (await leadership.partitions(topic))[0]
+        return (await leadership.led(topic))[topic, 0]
     finally:
         await leadership.close()
 

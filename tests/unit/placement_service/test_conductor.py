@@ -89,15 +89,6 @@ def test_an_approval_carries_out_exactly_the_plan_that_it_names(office: Any, pic
     assert [] == office.look()
 
 
-def test_an_approval_brings_back_what_has_gone_elsewhere(office: Any, segment: str) -> None:
-    """The plan was carried out once; a person who approves it now wants exactly that."""
-    office.running_on("a")
-    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], host="c", epoch=2))
-    office.wish("r1", "approve", hash="hash-1")
-    office.look()
-    assert [(0, "c", "a")] == [(each.partition, each.origin, each.target) for each in office.view.moves.values()]
-
-
 def test_an_approval_of_a_plan_for_another_world_is_refused(office: Any, pick: Any) -> None:
     """Too old, or for a host that is gone: a person who said yes did not say yes to that."""
     office.rule("flow", "shop", "approve")

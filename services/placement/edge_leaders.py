@@ -1,0 +1,191 @@
+"""Which brokers lead the edges of the flows that run: looked at now and then, and put right where it is worth it.
+
+Hosts tell how far they are from each broker. `placement.leading` decides by that and by where the segments run;
+`leadership` carries it out, and each move is a decision that people can see.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+import structlog
+from aiokafka.errors import KafkaError
+from confluent_kafka import KafkaException
+
+from placement.leading import LeaderMove, LeadingParams, LedPartition, plan_leaders
+from services.host.cell.broker_trips import BROKER_PEER
+from services.host.cell.tail import Tail
+from services.placement.leadership import BrokerLeadership, LeaderMoved, Led
+from services.placement.situation import KnownFlow, Situation
+from services.registry.changes import Entry
+from services.registry.decisions import decision
+from topics import catalogue
+from topics.flow.graph import Edge, FlowGraph, Segment
+from topics.messages import LinkMetrics, Message
+from topics.names import edge_topic
+
+log = structlog.get_logger(__name__)
+
+LOOK_EVERY_S = 15.0
+REST_S = 120.0
+"""A partition that got another leader keeps it for so long."""
+MOVES_MAX = 8
+"""At once: each pauses its partition for some tenths of a second."""
+BACK_MS = 30_000.0
+
+
+@dataclass(slots=True)
+class BrokerDistances:
+    """Round trips between regions and brokers, as hosts tell them. `regions`: of the live brokers."""
+
+    regions: dict[int, str] = field(default_factory=dict)
+    _told_ms: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
+
+    def heard(self, row: LinkMetrics, region: str) -> None:
+        """A host of this region has measured a broker."""
+        number = row.peer.removeprefix(BROKER_PEER)
+        if number != row.peer and number.isdecimal() and row.round_trip_ms.count:
+            self._told_ms.setdefault((region, int(number)), {})[row.host] = row.round_trip_ms.quantile(0.5)
+
+    def trip_ms(self, a: str, b: str) -> float:
+        """Between two regions of which one has a broker. Raises KeyError while nobody has measured it."""
+        for region, other in ((a, b), (b, a)):
+            told = [
+                median(self._told_ms[region, broker].values())
+                for broker, place in self.regions.items()
+                if place == other and (region, broker) in self._told_ms
+            ]
+            if told:
+                return min(told)
+        raise KeyError((a, b))
+
+
+def led_partitions(
+    known: KnownFlow,
+    owners: Mapping[tuple[str, int], str],
+    regions: Mapping[str, str],
+    led: Mapping[tuple[str, int], Led],
+) -> Iterator[LedPartition]:
+    """The partitions of a flow's edges with their writers and reader. `owners`: hosts of slots; `regions`: of hosts."""
+    for segment in known.graph.segments:
+        for edge in segment.inputs:
+            if edge.kind not in ("rekey", "handover"):
+                continue
+            writer = _writer(known.graph, edge).id
+            topic = edge_topic(known.graph.spec.name, edge.stream, edge.target, edge.port_number)
+            for (name, partition), (leader, replicas) in sorted(led.items()):
+                reader = owners.get((segment.id, partition))
+                if name == topic and reader is not None and reader in regions:
+                    # After a re-key every task of the segment before writes to every partition.
+                    numbers = range(known.partitions[writer]) if edge.rekey else (partition,)
+                    shares = _writers(numbers, writer, owners, regions)
+                    yield LedPartition(topic, partition, replicas, leader, shares, regions[reader])
+
+
+def _writer(graph: FlowGraph, edge: Edge) -> Segment:
+    return next(segment for segment in graph.segments if edge.upstream in segment.operators)
+
+
+def _writers(
+    numbers: Iterable[int], writer: str, owners: Mapping[tuple[str, int], str], regions: Mapping[str, str]
+) -> tuple[tuple[str, float], ...]:
+    """The regions of these tasks of the writing segment, each with its share of them."""
+    hosts = [owners.get((writer, number)) for number in numbers]
+    places = [regions[host] for host in hosts if host is not None and host in regions]
+    return tuple((place, places.count(place) / len(places)) for place in sorted(set(places)))
+
+
+class EdgeLeaders:
+    """`run` in the background; it acts while `is_active`. `take_told` gives the decisions since it was last asked."""
+
+    def __init__(
+        self, bootstrap: str, *, by: str, situation: Callable[[], Situation], is_active: Callable[[], bool]
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._by = by
+        self._situation = situation
+        self._is_active = is_active
+        self._distances = BrokerDistances()
+        self._moved_s: dict[tuple[str, int], float] = {}
+        self._told: list[Entry] = []
+
+    def take_told(self) -> list[Entry]:
+        """What was decided, to be written down."""
+        told, self._told = self._told, []
+        return told
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        tail = Tail(
+            self._bootstrap,
+            [catalogue.METRICS_LINKS],
+            client_id=f"stig.placement.{self._by}.links",
+            back_ms=BACK_MS,
+            on_row=self._heard,
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(tail.run(now_ms=lambda: time.time() * 1e3))
+            group.create_task(self._look())
+
+    def _heard(self, row: Message, _appended_ms: float) -> None:
+        if isinstance(row, LinkMetrics):
+            host = self._situation().view.hosts.get(row.host)
+            if host is not None:
+                self._distances.heard(row, host.region)
+
+    async def _look(self) -> None:
+        leadership = BrokerLeadership(self._bootstrap)
+        try:
+            while True:
+                await asyncio.sleep(LOOK_EVERY_S)
+                if not self._is_active():
+                    continue
+                try:
+                    await self._round(leadership)
+                except (KafkaError, KafkaException, OSError) as error:
+                    log.warning("leaders of edges stay as they are", error=repr(error))
+        finally:
+            await leadership.close()
+
+    async def _round(self, leadership: BrokerLeadership) -> None:
+        self._distances.regions = await leadership.regions()
+        if len(self._distances.regions) < 2:
+            return
+        moves = self._due(self._situation(), await leadership.led())
+        if not moves:
+            return
+        for end in await leadership.carry_out(moves):
+            self._moved_s[end.move.topic, end.move.partition] = time.monotonic()
+            self._told.append(self._decision(end))
+
+    def _due(self, situation: Situation, led: Mapping[tuple[str, int], Led]) -> list[LeaderMove]:
+        owners = {slot: each.host for slot, each in situation.view.placements.items() if each.host is not None}
+        regions = {name: host.region for name, host in situation.view.hosts.items() if name in situation.live}
+        found: list[LeaderMove] = []
+        for name, known in sorted(situation.flows.items()):
+            if known.revision.state != "submitted" or situation.flow_policy(name) != "auto":
+                continue
+            for at in led_partitions(known, owners, regions, led):
+                try:
+                    found += plan_leaders([at], self._distances.regions, self._distances.trip_ms, LeadingParams())
+                except KeyError:
+                    continue  # somebody has not measured yet
+        now_s = time.monotonic()
+        rested = [move for move in found if now_s - self._moved_s.get((move.topic, move.partition), -REST_S) >= REST_S]
+        return sorted(rested, key=lambda move: move.then_ms - move.now_ms)[:MOVES_MAX]
+
+    def _decision(self, end: LeaderMoved) -> Entry:
+        move = end.move
+        what = f"broker {move.after[0]} leads {move.topic}[{move.partition}]"
+        gain = f"a record takes {move.then_ms:.1f} ms by it instead of {move.now_ms:.1f} ms"
+        return decision(
+            "leader-refused" if end.failure else "leader",
+            f"{what}: {end.failure}" if end.failure else what,
+            gain,
+            by=self._by,
+            now_ms=time.time_ns() // 1_000_000,
+            flow=None,
+            evidence={"now_ms": move.now_ms, "then_ms": move.then_ms, "took_s": end.took_s},
+        )
