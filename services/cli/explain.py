@@ -7,7 +7,6 @@ from rich.text import Text
 
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
-from services.cli.plan import basis_words
 from services.cli.screen import console, print_json
 from services.cli.tally import OperatorLine
 from services.cli.top import measure
@@ -96,8 +95,8 @@ def _segment(view: RegistryView, flow: str, segment: str, lines: list[OperatorLi
 def _show(values: dict[str, Any]) -> None:
     console.print(Text(values["flow"], "bold"), f"policy: {values['policy']}")
     if values["plan"] is not None:
-        basis = basis_words(values["basis"])
-        console.print(f"plan {values['plan']}: {values['reason']} ({basis})", soft_wrap=True)
+        basis = ", ".join(f"{name} {each}" for name, each in sorted(values["basis"].items()))
+        console.print(f"plan {values['plan']}: {values['reason']} ({basis or 'no basis told'})", soft_wrap=True)
         measured = values["measured_latency_ms_p50"]
         console.print(
             f"latency: predicted {values['predicted_latency_ms']:.1f} ms, "

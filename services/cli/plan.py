@@ -1,7 +1,5 @@
 """`stigmergy plan`: the plan of a flow against what runs now. Nothing is changed."""
 
-from collections import Counter
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -102,7 +100,7 @@ def _show(values: dict[str, Any]) -> None:
     console.print(Text(head, "bold"), soft_wrap=True)
     console.print(
         f"predicted latency {values['predicted_latency_ms']:.1f} ms, cost {values['predicted_cost_ms']:.1f} ms"
-        f" ({basis_words(values['basis'])})"
+        f" ({', '.join(f'{name} {basis}' for name, basis in sorted(values['basis'].items())) or 'no basis told'})"
     )
     if values["is_carried_out"]:
         console.print("It is what runs now.")
@@ -115,10 +113,3 @@ def _show(values: dict[str, Any]) -> None:
     console.print(table)
     console.print(f"each moved partition would pause for about {values['predicted_pause_ms']:.0f} ms")
     console.print(f"carry it out with [cyan]stigmergy approve {values['hash']}[/cyan]")
-
-
-def basis_words(basis: Mapping[str, str]) -> str:
-    """Where the numbers of a prediction came from, counted."""
-    counts = Counter(basis.values())
-    words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    return f"of {len(basis)} inputs {words}" if basis else "no basis told"

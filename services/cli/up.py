@@ -17,7 +17,7 @@ from services.cli.download import download_bar
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, errors
 from services.cli.stack_screen import print_stack, show_differences, show_stack
-from services.demo.furnish import furnish_demo
+from services.demo.furnish import demo_world, furnish_demo
 from services.embedded.furniture import compare_topics, make_topics
 from services.embedded.record import StackRecord, read_record
 from services.embedded.stack import EmbeddedStack, StackParams, kafka_class_path
@@ -84,7 +84,8 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
 
     def furnish(stack: EmbeddedStack) -> None:
         differences.extend(make_topics(stack.bootstrap))
-        if params.world is not None:
+        if settings.world is not None:
+            assert params.world is not None
             furnish_world(stack, params.world)
         elif settings.demo:
             furnish_demo(stack)
@@ -143,6 +144,8 @@ def _announce(record: StackRecord, home: Path, *, as_json: bool, detached: bool)
 def stack_params(settings: Settings) -> StackParams:
     """The part of the settings that the embedded stack needs."""
     world = load_world(settings.world) if settings.world is not None else None
+    if world is None and settings.demo and settings.bootstrap is None and settings.brokers == 1:
+        world = demo_world()
     return StackParams(
         home=settings.home,
         brokers=len(world.brokers) if world is not None else settings.brokers,

@@ -93,7 +93,7 @@ def settle(path: Path, brokers: int, world: World | None = None) -> Cluster:
     elif brokers != 0:
         _check_same(before, regions, path, is_world=world is not None)
     if brokers != 0:
-        sites = tuple(msgspec.structs.replace(site, doors=_doors(site, world)) for site in before.sites)
+        sites = tuple(_furnished(site, region, world) for site, region in zip(before.sites, regions, strict=True))
         before = msgspec.structs.replace(before, sites=sites)
     free = iter(choose_ports([port if port > 0 else None for port in before.ports]))
     redis_port = next(free)
@@ -113,7 +113,7 @@ def _check_same(before: Cluster, regions: tuple[str, ...], path: Path, *, is_wor
             f"the data in {path.parent} is of {len(known)} brokers, not of {len(regions)}",
             f"start with --brokers {len(known)}, use another --home, or remove it with stigmergy down --wipe",
         )
-    if known != regions:
+    if known != regions and len(known) > 1:  # one broker alone may stand wherever it is wanted
         wanted = "the world's" if is_world else "those that are wanted"
         raise StackError(
             f"the data in {path.parent} is of brokers in {', '.join(known)}; {wanted} are {', '.join(regions)}",
@@ -121,10 +121,14 @@ def _check_same(before: Cluster, regions: tuple[str, ...], path: Path, *, is_wor
         )
 
 
-def _doors(site: Site, world: World | None) -> tuple[Door, ...]:
+def _furnished(site: Site, region: str, world: World | None) -> Site:
+    """The broker in its region, with the doors that the world asks for."""
+    placed = msgspec.structs.replace(site, region=region)
+    return msgspec.structs.replace(placed, doors=_doors(placed, world) if world is not None else ())
+
+
+def _doors(site: Site, world: World) -> tuple[Door, ...]:
     """A door for each region of the world, with the ports that it had; a gate where there is a way to play."""
-    if world is None:
-        return ()
     before = {door.region: door for door in site.doors}
     doors = []
     for region in world.regions:

@@ -17,7 +17,7 @@ def host_process(stack: EmbeddedStack, name: str, region: str, port: int, capaci
     command = [sys.executable, "-m", "services.host", "--name", name, "--region", region, "--log-format", "json"]
     command += ["--bootstrap", stack.bootstrap_from(region), "--key-file", str(stack.home.key)]
     if capacity is not None:
-        command += ["--capacity", repr(capacity)]
+        command += ["--capacity", repr(capacity), "--play-capacity"]
     return served_process(stack, name, tuple(command), port)
 
 

@@ -14,5 +14,5 @@ def furnish_world(stack: EmbeddedStack, world: World) -> None:
         *(
             host_process(stack, name, region, port, host.capacity)
             for (name, (host, region)), port in zip(hosts.items(), ports, strict=True)
-        )
+        ),
     )

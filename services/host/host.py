@@ -23,6 +23,7 @@ from services.host.folder import own_folder
 from services.host.health import METRICS_TYPE, HealthServer, Page, plain
 from services.host.memory import TEMPORARY
 from services.host.memory_watch import MemoryWatch
+from services.host.pace import Pace
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
 from services.host.task import TaskContext, wall_clock_ms
@@ -63,6 +64,7 @@ class HostParams:
     memory_limit_bytes: int | None = None
     stop_timeout_s: float = STOP_TIMEOUT_S
     cell: CellParams = field(default_factory=CellParams)
+    slowness: float = 1.0
 
     def __post_init__(self) -> None:
         assert self.capacity > 0, self
@@ -75,7 +77,7 @@ class Host:
         self.params = params
         self.boot_id = uuid.uuid4().hex
         self.view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
-        self._context = TaskContext(params.bootstrap, params.allow)
+        self._context = TaskContext(params.bootstrap, params.allow, pace=Pace(params.slowness))
         self._broker = Broker(params.bootstrap)
         self._publisher = Publisher(params.bootstrap, f"stig.host.{params.name}")
         identity = Identity(params.name, self.boot_id, params.capacity)

@@ -72,6 +72,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--region", required=True)
     parser.add_argument("--bootstrap", required=True, help="the Kafka cluster, as host:port")
     parser.add_argument("--capacity", type=_capacity, help="relative speed; measured if not given")
+    parser.add_argument("--play-capacity", action="store_true", help="be as slow as --capacity says, to play a world")
     parser.add_argument("--allow", action="append", default=[], help="module prefix or folder for python operators")
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
     parser.add_argument("--key-file", type=Path, help=f"file with the cluster's key; {KEY_VARIABLE} comes first")
@@ -82,10 +83,13 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
     given = parser.parse_args(arguments)
+    measured = calibrate() if given.capacity is None or given.play_capacity else given.capacity
+    capacity = given.capacity if given.capacity is not None else measured
     params = HostParams(
         name=given.name,
         region=given.region,
-        capacity=given.capacity if given.capacity is not None else calibrate(),
+        capacity=capacity,
+        slowness=max(1.0, measured / capacity) if given.play_capacity else 1.0,
         bootstrap=given.bootstrap,
         key=read_key(given.key_file),
         allow=tuple(given.allow),

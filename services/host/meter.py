@@ -56,6 +56,7 @@ class Meter:
         self._latencies_ms: list[float] = []
         self.late = 0
         self.dead_letters = 0
+        self.slowness = 1.0
 
     def fetched(self, records: Sequence[Record], *, now_ms: int) -> None:
         """Some records arrived; those that the broker got at a known time waited since then."""
@@ -75,7 +76,7 @@ class Meter:
             operator.arrivals += came_in
             operator.outputs += went_out
             if came_in:
-                operator.service_us.add((now_s - self._mark_s) * 1e6 / came_in, came_in)
+                operator.service_us.add((now_s - self._mark_s) * 1e6 * self.slowness / came_in, came_in)
                 operator.batch.add(went_out / came_in, came_in)
                 if name in self._arrived_s:
                     operator.gaps_us.add((now_s - self._arrived_s[name]) * 1e6 / came_in, came_in)

@@ -25,6 +25,7 @@ from services.host.edges import EdgeOutput
 from services.host.fetch import Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined, size_bytes
 from services.host.memory import TEMPORARY, Memory
+from services.host.pace import FULL_PACE, Pace
 from services.host.partitioner import Partitioner
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
@@ -63,6 +64,7 @@ class TaskContext:
     writer: WriterParams = field(default_factory=WriterParams)
     isolation: IsolationParams = field(default_factory=IsolationParams)
     state_folder: Path = TEMPORARY
+    pace: Pace = FULL_PACE
 
     def memory(self, plan: SegmentPlan, partition: int) -> Memory:
         """An empty one."""
@@ -96,6 +98,7 @@ class Task:
         self._context = context
         self._memory = memory or context.memory(plan, partition)
         self.meter = self._memory.meter
+        self.meter.slowness = context.pace.slowness
         self.on_room = on_room
         self._streaks = streaks or Streaks(plan.graph.spec.park_after)
         self._streaks.rolled_back()
@@ -192,7 +195,9 @@ class Task:
             if isinstance(order, Exception):
                 raise order
             if isinstance(order, list):
+                begin_s = time.thread_time()
                 await self._process(order[0].input_name, joined(order))
+                await self._context.pace.rest(time.thread_time() - begin_s)
                 self._inbox.done(order)
                 self.on_room()
             elif order is Order.TICK:

@@ -201,8 +201,8 @@ def test_ctrl_c_stops_all_and_the_data_is_there_at_the_next_up(user: User) -> No
     with subprocess.Popen(command, env=user.environment, stdout=subprocess.PIPE, text=True) as foreground:
         user.waits_ready()
         processes = user.sees()["processes"]
-        expected = ["broker-1", "redis", "edge-1", "edge-2", "demo", "placement-1", "placement-2"]
-        assert expected == [process["name"] for process in processes]
+        names = ["links", "broker-1", "redis", "edge-1", "core-1", "core-2", "demo", "placement-1", "placement-2"]
+        assert names == [process["name"] for process in processes]
         assert list(range(2000)) == user.reads()
         children = [psutil.Process(process["pid"]) for process in processes]
         foreground.send_signal(signal.SIGINT)

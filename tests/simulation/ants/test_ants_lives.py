@@ -163,9 +163,10 @@ def test_a_planted_bug_is_caught_and_the_replay_command_is_told(bug: str, monkey
 
 
 def test_flows_under_restless_cross_traffic_keep_the_cool_down() -> None:
-    """A restless life without a bug: flows move, and none of them straight back."""
+    """The same restless lives without a bug: flows move, and none of them straight back."""
     leaders = replace(IMPROVED_LEADER, budget_share=None)
-    assert live(replace(RESTLESS, seed=1), seeded(1), leaders=leaders).moves > 3
+    moves = [live(replace(RESTLESS, seed=seed), seeded(seed), leaders=leaders).moves for seed in (1, 2)]
+    assert min(moves) > 3
 
 
 @pytest.mark.parametrize("seed", range(1, 4))

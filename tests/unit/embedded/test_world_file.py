@@ -134,3 +134,16 @@ def test_the_data_of_another_world_is_refused(tmp_path: Path) -> None:
     world = parse_world(GOOD.encode(), filename="w.yaml", folder=tmp_path)
     with pytest.raises(StackError, match=r"of brokers in region-1, region-2; the world's are east, west"):
         settle(tmp_path / "cluster.json", 2, world)
+
+
+def test_one_broker_alone_may_stand_anywhere(tmp_path: Path) -> None:
+    """With and without the demo's world: the data of a single broker is always where it is."""
+    text = b"world: w\nregions: {edge: {hosts: 1}, core: {broker: false}}\nround_trips_ms: {edge: {core: 20}}\n"
+    world = parse_world(text, filename="w.yaml", folder=tmp_path)
+    plain = settle(tmp_path / "cluster.json", 1)
+    played = settle(tmp_path / "cluster.json", 1, world)
+    again = settle(tmp_path / "cluster.json", 1)
+
+    assert ["region-1", "edge", "region-1"] == [each.sites[0].region for each in (plain, played, again)]
+    assert {plain.bootstrap} == {played.bootstrap, again.bootstrap}
+    assert (2, 0) == (len(played.sites[0].doors), len(again.sites[0].doors))
