@@ -36,6 +36,6 @@ def doctor(home: HomeOption = None, as_json: AsJson = False) -> None:
 
 def _show(finding: Finding) -> None:
     mark, style = MARKS[finding.verdict]
-    console.print(Text.assemble((f"{mark} {finding.check:<8}", style), hide_in_text(finding.found)), soft_wrap=True)
+    console.print(Text.assemble((f"{mark} {finding.check:<10}", style), hide_in_text(finding.found)), soft_wrap=True)
     if finding.remedy is not None:
         console.print(Text.assemble(" " * 10, ("do this: ", "bold"), hide_in_text(finding.remedy)), soft_wrap=True)
