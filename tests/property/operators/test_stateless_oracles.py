@@ -5,7 +5,7 @@ The expressions and their meaning are written down here by hand, so a mistake in
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -79,9 +79,13 @@ named_fields = st.lists(
 
 
 @cache
+def _no_python(spec: specs.Python) -> NoReturn:
+    raise AssertionError(f"{spec.call} is not one of these operators")
+
+
 def make(spec: specs.OperatorSpec) -> Operator:
     """Stateless operators can be used again, which spares the compiling."""
-    return factory.make("made", spec, failures=[])
+    return factory.make("made", spec, failures=[], caller=_no_python)
 
 
 parse = cache(expressions.parse)

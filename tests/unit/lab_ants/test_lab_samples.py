@@ -7,12 +7,12 @@ from services.lab.samples import Sample, Statistic, ratio_samples, rows
 
 NAMES = {
     "ants/fig-2a", "ants/fig-2b", "ants/fig-3a", "ants/fig-3b", "ants/table-1", "ants/fig-4", "ants/real",
-    "ants/bursty", "ants/faults", "ants/ablation",
+    "ants/bursty", "ants/faults", "ants/ablation", "ants/links", "queueing/error", "models/forecast",
 }  # fmt: skip
 
 
-def test_every_experiment_of_the_issue_exists() -> None:
-    """One for each figure and table of the paper, and what goes beyond it."""
+def test_every_experiment_can_be_asked_for() -> None:
+    """One for each figure and table of the paper, what goes beyond it, and the models that decisions stand on."""
     assert set(EXPERIMENTS) == NAMES
 
 
