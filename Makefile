@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SEEDS ?= 200
 FIRST_SEED ?= 1
 
 .PHONY: setup up test lint format lock chaos-hosts bench-operators lives evidence clean help
@@ -36,19 +35,19 @@ format: setup ## Let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+chaos-hosts: SEEDS ?= 200
 chaos-hosts: setup ## Seeded faults on real hosts: SEEDS=200 FIRST_SEED=1; Ctrl-C shows the sum so far
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) --first-seed $(FIRST_SEED)
 
 bench-operators: setup ## Operators against a hand-written loop, in process
 	@$(BIN)/stigmergy bench operators
 
-LIVES ?= 500
-FIRST_SEED ?= 1
-lives: setup ## Random lives of the brain with faults, every invariant checked after every event (LIVES=500 FIRST_SEED=1)
-	@$(BIN)/stigmergy simulate life --seeds $(LIVES) --first-seed $(FIRST_SEED) --jobs $$(nproc)
+lives: SEEDS ?= 500
+lives: setup ## Random lives of the brain with faults, every invariant checked after every event: SEEDS=500 FIRST_SEED=1
+	@$(BIN)/stigmergy simulate life --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs $$(nproc)
 
-SEEDS ?= 10
-evidence: setup ## Repeat every experiment of the ants from fresh seeds and write docs/evidence.md (SEEDS=10; takes hours)
+evidence: SEEDS ?= 10
+evidence: setup ## Repeat every experiment of the ants from fresh seeds and write docs/evidence.md: SEEDS=10; takes hours
 	@for name in $$($(BIN)/python -m services.lab.evidence --names); do \
 	  file=docs/evidence/$${name/\//-}; \
 	  $(BIN)/stigmergy evaluate $$name --seeds $(SEEDS) --first-seed 101 --jobs $$(nproc) --json $$file.json --plot $$file.png || exit; \
