@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FIRST_SEED ?= 1
 
-.PHONY: setup up test lint format lock chaos-hosts bench-operators lives evidence clean help
+.PHONY: setup up test lint format lock chaos-hosts faust-losses bench-operators lives evidence clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -23,7 +23,7 @@ up: setup ## Start the product: Kafka, Redis and all services; Ctrl-C stops it
 
 test: setup ## Run the unit, property, simulation, integration and fault tests
 	@$(BIN)/pytest tests -m "not bench and not integration and not chaos" --numprocesses auto
-	@$(BIN)/pytest tests/integration
+	@$(BIN)/pytest tests/integration -m "not plain_faust"
 	@$(BIN)/pytest tests/chaos --numprocesses 2
 
 lint: setup ## Ruff and mypy
@@ -38,6 +38,9 @@ format: setup ## Let ruff rewrite what it can
 chaos-hosts: SEEDS ?= 200
 chaos-hosts: setup ## Seeded faults on real hosts: SEEDS=200 FIRST_SEED=1; Ctrl-C shows the sum so far
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) --first-seed $(FIRST_SEED)
+
+faust-losses: setup ## What plain faust-streaming loses, and that we do not: the same stories on both
+	@$(BIN)/pytest tests/integration/host_process/faust_losses
 
 bench-operators: setup ## Operators against a hand-written loop, in process
 	@$(BIN)/stigmergy bench operators
