@@ -13,7 +13,6 @@ from urllib.request import urlopen
 import pytest
 from confluent_kafka import TopicPartition
 
-from services.embedded.ports import choose_ports
 from services.operators.encode import Encoded
 from services.operators.run import FlowRun
 from services.registry.changes import assigned, withdrawn
@@ -220,11 +219,10 @@ def test_a_frozen_host_wakes_up_to_find_its_partitions_gone(hosts: Any, stage: C
 
 def test_a_stopped_host_drains_and_commits(hosts: Any, stage: Callable) -> None:
     """SIGTERM ends a host in a bounded time, with everything that it had fetched committed, and says so."""
-    (port,) = choose_ports([None])
-    hosts.start("a", extra=["--port", str(port)])
+    hosts.start("a")
     flow = stage(COUNTS)
     flow.submit(hosts, "a")
-    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urlopen(f"http://127.0.0.1:{hosts.ports['a']}/metrics", timeout=10) as answer:
         assert f'stigmergy_segment_state{{segment="{flow.name}.' in answer.read().decode()
     records = clicks(3_000, seed=4)
     flow.feed(records[:2_000])
