@@ -142,32 +142,31 @@ def test_an_idle_source_partition_holds_nobody_up(pair: Any, stage: Callable) ->
 
 def test_a_host_that_is_down_is_not_taken_for_an_idle_one(hosts: Any, stage: Callable) -> None:
     """Its silence is longer than `idle`, but what it has not yet read still counts when it is back."""
+    idle_s = 4
     hosts.start("a", "b")
-    flow = stage(WINDOWS.replace("lateness: 1s", "lateness: 1s, idle: 1s"))
+    flow = stage(WINDOWS.replace("lateness: 1s", f"lateness: 1s, idle: {idle_s}s"))
     submission = flow.submit(hosts, "a")
     records = clicks(4_000, seed=9)
     records += last_call(records)
     source = parse_graph(flow.text).segments[0].id
     slots = [slot for slot in submission.placements if slot[0] == source and slot[1] % 2]
     move(flow, slots, hosts.name("b"))
-    flow.feed(records[:1_000])
-    flow.until(lambda: lag_of(flow, source) == 0, "the first records are read")
-    hosts.end("b", signal.SIGKILL)
-    flow.feed(records[1_000:])
+    with flow.feeding(records, every_s=0.1):  # it dies amid its work: had it been idle, it would have said so before
+        read = [partition for _, partition in slots]
+        flow.until(lambda: all(position > 0 for position in committed_of(flow, source, read)), "b has read something")
+        hosts.end("b", signal.SIGKILL)
+    fed_s = time.monotonic()
+    flow.until(lambda: time.monotonic() > fed_s + 1.5 * idle_s, "the silence is longer than `idle`")
     hosts.start("b")
     expected = oracle(flow.text, records)
     assert as_texts(expected) == as_texts(flow.until_results(len(expected)))
 
 
-def lag_of(flow: Any, segment: str) -> int:
-    """How many records of the source a segment has not committed yet, as every Kafka tool shows it."""
+def committed_of(flow: Any, segment: str, partitions: Sequence[int]) -> list[int]:
+    """Up to where a segment has read partitions of the source for good; negative before its first commit."""
     with reader(flow.bootstrap, group=f"stig.{segment}") as consumer:
-        partitions = consumer.list_topics(flow.source, timeout=10).topics[flow.source].partitions
-        at = [TopicPartition(flow.source, each) for each in partitions]
-        return sum(
-            consumer.get_watermark_offsets(each, timeout=10)[1] - max(0, each.offset)
-            for each in consumer.committed(at, timeout=10)
-        )
+        found = consumer.committed([TopicPartition(flow.source, each) for each in partitions], timeout=10)
+    return [each.offset for each in found]
 
 
 def test_a_killed_host_goes_on_where_it_had_committed(hosts: Any, stage: Callable) -> None:
