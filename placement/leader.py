@@ -13,7 +13,6 @@ from typing import Any
 
 from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt, Release
-from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured
 from placement.ants.order import Offer, ScoutReport
 from placement.ants.params import AntParams
@@ -40,6 +39,7 @@ from placement.leader_events import (
     Withdraw,
     Withdrawn,
 )
+from placement.leader_lessons import Lessons
 from placement.leader_params import LeaderParams
 from placement.leader_phases import WAITS_FOR, Phase
 from placement.leader_purse import Purse
@@ -95,10 +95,7 @@ class Leader:
         self._unmeasured_rounds = 0
         self._alarmed = False
         """A host of the flow became crowded during the present search."""
-        self._shunned: dict[str, float] = {}
-        """Hosts that died or let an enforcement ant vanish, and until when no task goes there."""
-        self._corrections: dict[str, HostView] = {}
-        """Hosts that turned an enforcement ant of this search back, as it saw them."""
+        self._lessons = Lessons(params.shun_ms)
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
@@ -167,7 +164,7 @@ class Leader:
     def _on_host_lost(self, event: HostLost, rng: Chance) -> list[LeaderEffect]:
         """Whatever the leader was doing, what it found may include the dead host: start again if it matters."""
         self.standing.grants.forget(event.host)
-        self._shun(event.host)
+        self._lessons.shun(event.host, now_ms=self._now_ms)
         if self.phase is Phase.LINGERING:
             serving = self.standing.grants.tappers and event.host not in self.running.values()
             return [] if serving else self._end()
@@ -195,7 +192,7 @@ class Leader:
 
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on, nor wait for ants that found no way."""
-        self._shunned.clear()
+        self._lessons.healed()
         searching = self._search is not None and self._search.stage is Stage.SCOUTING
         if searching or self.standing.why_look() is Reason.WATCH:
             return []
@@ -225,9 +222,8 @@ class Leader:
             return []
         if self.phase is Phase.ENFORCING:
             assert self.standing.enforcing is not None
-            self._shun(
-                *(stop.host for stop in self.standing.enforcing.ant.stops if stop.host not in self.running.values())
-            )
+            stops = {stop.host for stop in self.standing.enforcing.ant.stops}
+            self._lessons.shun(*sorted(stops - set(self.running.values())), now_ms=self._now_ms)
             return [*self._abandon_enforcement(), *self._try_again("the enforcement ant did not come back", rng)]
         return self._on_ant_home(event, rng) if self.phase is Phase.SEARCHING else []
 
@@ -252,8 +248,7 @@ class Leader:
         if news.committed and not late:
             enforcing.committed = True
             return self._activate() if enforcing.complete else []
-        if news.seen is not None:
-            self._corrections[news.seen.host] = news.seen
+        self._lessons.learn(news)
         why = "the enforcement ant came back too late" if news.committed else news.why
         return [*self._abandon_enforcement(), *self._try_again(why, rng)]
 
@@ -311,10 +306,9 @@ class Leader:
         self._round += 1
         # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
         damped = reason is Reason.WATCH and self._unmeasured_rounds == 0
-        barred = (*(self._damping.cooling(now_ms=self._now_ms) if damped else ()), *self._shunning())
-        bounds = replace(
-            self.standing.bounds(self._seniority), barred=barred, corrections=tuple(self._corrections.values())
-        )
+        barred = self._damping.cooling(now_ms=self._now_ms) if damped else ()
+        bounds = replace(self.standing.bounds(self._seniority), barred=barred)
+        bounds = self._lessons.taught(bounds, self.flow.graph.task_count, now_ms=self._now_ms)
         self.phase = Phase.SEARCHING
         self._search = Search(
             self.flow,
@@ -336,15 +330,6 @@ class Leader:
         )
         return [measure, *route]
 
-    def _shun(self, *hosts: str) -> None:
-        """Cells further away may still tell scouts of a dead host; the leader knows better, for a while."""
-        self._shunned |= dict.fromkeys(hosts, self._now_ms + self.params.shun_ms)
-
-    def _shunning(self) -> list[tuple[str, int]]:
-        self._shunned = {host: until_ms for host, until_ms in self._shunned.items() if until_ms > self._now_ms}
-        every_task = (1 << self.flow.graph.task_count) - 1
-        return [(host, every_task) for host in sorted(self._shunned)]
-
     def _try_again(self, why: str, rng: Chance) -> list[LeaderEffect]:
         """The attempt failed: begin anew with fresh ants, or rest for a while."""
         search = self._search
@@ -353,7 +338,7 @@ class Leader:
         self._failures += 1
         watching = attempt.reason is Reason.WATCH
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
-        affordable = not watching or (bool(self._corrections) and self._round_free_at_ms() <= self._now_ms)
+        affordable = not watching or (bool(self._lessons) and self._round_free_at_ms() <= self._now_ms)
         # After giving up once, a look that finds nothing is not worth another: ants without end would fill the network.
         hopeless = self._gave_up > 0 and search.stage is Stage.FAILED
         if affordable and self._failures < self.params.max_attempts and not hopeless:
@@ -433,7 +418,7 @@ class Leader:
     def _rest(self, effects: list[LeaderEffect], *, after_ms: float | None = None) -> list[LeaderEffect]:
         """Wait for the next round: as soon as the interval and the budget allow."""
         self.phase, self._search = Phase.RESTING, None
-        self._corrections.clear()  # by the next search they may be old themselves
+        self._lessons.rest()
         if after_ms is not None:
             return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
         if self.plan is None or not self.params.watch:

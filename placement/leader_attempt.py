@@ -39,6 +39,8 @@ class Bounds:
     """(host, tasks) that left it so recently that they must not return yet."""
     corrections: tuple[HostView, ...] = ()
     """Hosts that refused an enforcement ant of this search, as they are."""
+    stale: tuple[Offer, ...] = ()
+    """Offers that an enforcement ant of this search found gone or grown old, as they are."""
 
 
 @dataclass(slots=True)
@@ -94,6 +96,7 @@ class Attempt:
             seniority=bounds.seniority,
             barred=bounds.barred,
             corrections=bounds.corrections,
+            stale=bounds.stale,
         )
 
     def settle(self, report: ScoutReport, flow: Flow) -> bool:

@@ -80,6 +80,8 @@ class EnforcementAnt:
     seniority: int = 0
     seen: HostView | None = None
     """The host that turned it back, as it is."""
+    stale: Offer | None = None
+    """What turned it back because it can't be tapped as reported, as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Enforced:
     why: str = ""
     seen: HostView | None = None
     """The host that had no room, or has become too dear: scouts that believed otherwise had old news of it."""
+    stale: Offer | None = None
+    """The offer that has gone (infinitely old) or grown old since the scouts heard of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,7 @@ def _reserve(
     stop = ant.stops[ant.at]
     stale = _stale_tap(stop, cell, params)
     if stale is not None:
-        return _turn_back(ant, stale, cell)
+        return _turn_back(replace(ant, stale=stale), _why_stale(stale, cell.host), cell)
     if stop.mask:
         refusal = _book(ant, stop, cell, params, now_ms=now_ms)
         if refusal is not None:
@@ -170,15 +174,21 @@ def _reserve(
     return _back(replace(ant, phase=Pass.COMMIT), cell)
 
 
-def _stale_tap(stop: Stop, cell: EnforcementCell, params: EnforcementParams) -> str | None:
-    """Why a task can't be tapped here as the scouts reported; None if all can (Ants 3.10, end)."""
+def _stale_tap(stop: Stop, cell: EnforcementCell, params: EnforcementParams) -> Offer | None:
+    """A task that can't be tapped here as the scouts reported, as it is; None if all can (Ants 3.10, end)."""
     for tap in stop.taps:
         age_ms = cell.age_ms(tap.flow, tap.task)
         if age_ms is None:
-            return f"{cell.host}: {tap.flow}/{tap.task} runs here no more"
+            return replace(tap, host=cell.host, age_ms=math.inf)
         if age_ms > tap.age_ms * (1 + params.price_tolerance) + params.tolerance_ms:
-            return f"{cell.host}: {tap.flow}/{tap.task} gives messages of {age_ms:.2f} ms now, not {tap.age_ms:.2f} ms"
+            return replace(tap, host=cell.host, age_ms=age_ms)
     return None
+
+
+def _why_stale(tap: Offer, host: str) -> str:
+    gone = math.isinf(tap.age_ms)
+    what = "runs here no more" if gone else f"gives messages of {tap.age_ms:.2f} ms now, older than reported"
+    return f"{host}: {tap.flow}/{tap.task} {what}"
 
 
 def _book(
@@ -213,5 +223,5 @@ def _turn_back(ant: EnforcementAnt, why: str, cell: EnforcementCell) -> list[Sen
 def _back(ant: EnforcementAnt, cell: EnforcementCell) -> list[Send | Home | Lost]:
     if ant.at > 0:
         return [Send(ant.stops[ant.at - 1].host, replace(ant, at=ant.at - 1))]
-    news = Enforced(ant.epoch, ant.phase is Pass.COMMIT, ant.why, ant.seen)
+    news = Enforced(ant.epoch, ant.phase is Pass.COMMIT, ant.why, ant.seen, ant.stale)
     return home_or_letter(cell.host, ant.home, ant.flow.name, news)

@@ -28,7 +28,12 @@ class Offer:
     home: str
     """Where the leader of that flow lives: it has to agree."""
     age_ms: float
-    """How old messages are, on average, when they leave that task."""
+    """How old messages are, on average, when they leave that task; infinite if it runs there no more."""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What is offered where."""
+        return self.flow, self.task, self.host
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class Order:
     """(host, tasks) that left it so recently that they must not return yet."""
     corrections: tuple[HostView, ...] = ()
     """Hosts that turned an enforcement ant of this search back, as it saw them: digests elsewhere may be older."""
+    stale: tuple[Offer, ...] = ()
+    """Offers that an enforcement ant of this search found gone or grown old, as they are."""
 
     @cached_property
     def tappable(self) -> tuple[tuple[int, str], ...]:
@@ -98,6 +105,11 @@ class Order:
     def corrected(self) -> dict[str, HostView]:
         """Host to what is known better."""
         return {view.host: view for view in self.corrections}
+
+    @cached_property
+    def corrected_offers(self) -> dict[tuple[str, str, str], Offer]:
+        """Place of an offer to what is known better."""
+        return {offer.place: offer for offer in self.stale}
 
     @cached_property
     def settled_masks(self) -> dict[str, int]:

@@ -34,5 +34,5 @@ def scout_bytes(ant: "ScoutingAnt") -> int:
     if order.tappable:
         ways += PER_IDENTITY * len(order.tappable) + sum(PER_TAP for way in carried if way.tap is not None)
     own = PER_SEGMENT * (len(order.settled) + len(order.running) + len(order.barred))
-    own += PER_VIEW * len(order.corrections) + PER_STATION * len(ant.dreamed or ())
+    own += PER_VIEW * len(order.corrections) + PER_TAP * len(order.stale) + PER_STATION * len(ant.dreamed or ())
     return FIXED + PER_HOP * len(ant.trail.hosts) + PER_TASK * len(order.tasks) + own + ways

@@ -6,6 +6,7 @@ It adds no load. What it costs the flow is how old messages already are when the
 the chain is priced as always (decision 50).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 from placement.ants.order import Offer, Order, Serving, Spot
@@ -24,6 +25,9 @@ def offers(order: Order, serving: Iterable[tuple[Serving, float]]) -> list[tuple
         position, offer = positions.get(task.identity), task.offer
         if position is None or offer.flow in order.avoided or (task.seniority, offer.flow) >= mine:
             continue
+        offer = order.corrected_offers.get(offer.place, offer)
+        if math.isinf(offer.age_ms):
+            continue  # it has gone; the digest is old
         found.append((position, offer, distance_ms))
     return found
 

@@ -208,7 +208,7 @@ class Body:
             tuple(spot for plan in plans for spot in plan.spots), tuple(tap for plan in plans for tap in plan.taps)
         )
 
-    def _new_cell(self, host: str) -> Cell:
+    def _new_cell(self, host: str, *, born: int = 0) -> Cell:
         place = self.network.host_index[host]
         return Cell(
             host,
@@ -220,6 +220,7 @@ class Body:
             background=self._background.get(host, IDLE),
             age=self.age_ms,
             atlas=self._atlas if self._direct else None,
+            born=born,
         )
 
     def _links_ms(self, place: int) -> dict[str, float]:
@@ -359,7 +360,8 @@ class Body:
             return
         self._down_hosts.discard(host)
         self._rewire()
-        self.cells[host] = self._new_cell(host)
+        # Its news must not be taken for older than what the cell before it told; live, it counts from the clock too.
+        self.cells[host] = self._new_cell(host, born=math.ceil(self.kernel.now_ms))
         self.kernel.after(DETECTION_MS, self._notice_return)
 
     def lose_link(self, a: str, b: str) -> None:

@@ -4,6 +4,7 @@ Made by `.venv/bin/python tests/golden/make_ants.py`. Ants live for seconds and 
 need not be read. But a change of the bytes must be seen: raise `WIRE_VERSION` in topics/ants/kinds.py, run the command.
 """
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ FLOW = chain(
 TRAIL = Trail(("edge-1", "mid"), (0.0, 7.5), (0.0, 5.25), 7.5, 1)
 SPOT = Spot("mid", 5.25, 1.5)
 OFFER = Offer("chat", "chat.aaaa", "mid", "edge-2", 6.5)
+GONE = Offer("chat", "chat.aaaa", "mid", "edge-2", math.inf)
+STOP = Stop("mid", 3, 3.75, (OFFER,))
 SERVING = Serving("aaaa", 7, OFFER)
 WAY = Way(12.5, 6.25, 0.5, (SPOT,), (("mid", 3.75),), SPOT, OFFER, 1)
 SEEN = HostView("mid", 1.5, Load(1.0, 0.5, 0.25, 1.0, 1.0, 2.0), (("noc", 5.25),))
@@ -60,6 +63,7 @@ ORDER = Order(
     seniority=7,
     barred=(("far", 2),),
     corrections=(SEEN,),
+    stale=(GONE,),
 )
 SCOUT = ScoutingAnt(
     ORDER,
@@ -94,14 +98,16 @@ SAMPLES: tuple[Any, ...] = (
         1.5,
         0.5,
     ),
-    EnforcementAnt(FLOW, 5, "edge-1", (Stop("mid", 3, 3.75, (OFFER,)),), 15.0, True, 0, Pass.COMMIT, "why", 7, SEEN),
+    EnforcementAnt(
+        FLOW, 5, "edge-1", (Stop("mid", 3, 3.75, (OFFER,)),), 15.0, True, 0, Pass.COMMIT, "why", 7, SEEN, GONE
+    ),
     Activation("talk", 5, "edge-1"),
     Cancellation("talk", 5),
     Release("talk", 4),
     Letter("talk", RoutingAntReturned(3, "noc", 15.0, 10.5, 512.0)),
     Letter("talk", REPORT),
     Letter("talk", ScoutFailed(3, 0, 640.0)),
-    Letter("talk", Enforced(5, True, "why", SEEN)),
+    Letter("talk", Enforced(5, True, "why", SEEN, GONE)),
     Letter("talk", Measured(3, 12.5, 6.25)),
     Letter("talk", Crowded("mid")),
     Letter("talk", HostLost("mid")),

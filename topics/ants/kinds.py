@@ -23,7 +23,7 @@ from topics.catalogue import ANTS_ENFORCEMENT, ANTS_ROUTING, ANTS_SCOUTING
 from topics.messages import AntEnvelope
 from topics.topic import Topic
 
-WIRE_VERSION = 5
+WIRE_VERSION = 6
 """Of everything inside an envelope. Raise it when a kind's shape changes."""
 
 KINDS: dict[int, tuple[type[Any], Topic[AntEnvelope]]] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,9 +16,9 @@ from placement.pheromone import PheromoneVector
 from placement.queueing import Load
 from placement.simulator.body import Body
 from placement.simulator.invariants import BrokenInvariantError
-from placement.simulator.queries import QueryParams
+from placement.simulator.queries import QueryParams, background_load
 from placement.simulator.scenario import Scenario, live
-from placement.topology.transit_stub import TransitStubParams
+from placement.topology.transit_stub import TransitStubParams, transit_stub
 from services.lab.chance import seeded
 
 SHORT = Scenario(0, flows=4, duration_ms=40_000.0, rest_ms=80_000.0, load=0.4)
@@ -31,6 +32,25 @@ def test_no_invariant_breaks_in_a_random_life(seed: int) -> None:
     outcome = live(scenario, seeded(seed))
     assert outcome.unplaced == 0
     assert outcome.placed > 0
+
+
+def test_what_a_returned_host_tells_is_not_taken_for_old_news() -> None:
+    """It counts on from where the cell before it was; else its neighbours believe for ever what ran there before."""
+    network = transit_stub(TransitStubParams(transit_domains=1, transit_hosts=2, stubs=1, stub_hosts=2), rng=Random(1))
+    body = Body(network, chance=seeded(1))
+    body.acquaint()
+    host = network.hosts[0].name
+    for load in (0.2, 0.4, 0.6):
+        body.set_background(host, background_load(load, 1.0, QueryParams(), rng=Random(2)))
+        body.run_for(1_000.0)
+    body.lose_host(host)
+    body.run_for(5_000.0)
+    body.return_host(host)
+    body.run_for(5_000.0)
+    body.set_background(host, Load())
+    body.run_for(5_000.0)
+    others = [cell for name, cell in body.cells.items() if name != host]
+    assert {0.0} == {view.load.rho for cell in others for view, _ in cell.near() if view.host == host}
 
 
 def _ignore_reservations(patch: pytest.MonkeyPatch) -> None:

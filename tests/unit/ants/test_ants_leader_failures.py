@@ -1,0 +1,136 @@
+"""The leader when things go wrong: refusals, lost ants and dead hosts, and what they teach its scouts."""
+
+from dataclasses import replace
+
+from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt
+from placement.ants.host_view import HostView
+from placement.ants.measuring import Measured, MeasuringAnt
+from placement.ants.params import IMPROVED
+from placement.ants.routing import RoutingAnt
+from placement.ants.scouting import ScoutingAnt
+from placement.leader_events import (
+    Healed,
+    HostLost,
+    Place,
+    Published,
+    TimerFired,
+)
+from placement.queueing import Load
+from tests.unit.ants.leader_stage import PARAMS, Stage
+
+
+def test_a_refused_plan_sends_fresh_ants() -> None:
+    """Ants 3.8: the reports were stale."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("x", "x")
+    stage.report("x", "x")
+    stage.tell(Enforced(1, committed=False, why="too dear"))
+    assert stage.sent(Cancellation)
+    assert stage.sent(RoutingAnt)
+
+
+def test_a_lost_enforcement_ant_is_given_up_and_fenced() -> None:
+    """It may have died on any host; its epoch must not come back to life."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("x", "y")
+    stage.report("x", "y")
+    stage.tell(TimerFired("patience"))
+    assert [1, 1] == [message.epoch for message in stage.sent(Cancellation)]
+    assert stage.tell(Enforced(1, committed=True)) == []
+    assert stage.leader.plan is None
+
+
+def test_an_enforcement_ant_that_comes_back_too_late_does_not_count() -> None:
+    """Its commitments may have run out somewhere."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("x", "x")
+    stage.report("x", "x")
+    stage.now_ms = IMPROVED.enforcement.activation_ms
+    stage.tell(Enforced(1, committed=True))
+    assert stage.found(Published) == []
+
+
+def test_a_lost_host_starts_a_new_placement_at_once() -> None:
+    """Whatever the leader was doing."""
+    stage = Stage().placed("x", "y")
+    stage.tell(HostLost("y"))
+    assert stage.sent(RoutingAnt)
+    stage.ants_return()
+    (order,) = {ant.order.running for ant in stage.sent(ScoutingAnt)}
+    assert order == (("x", 1),)
+
+
+def test_a_user_s_request_does_not_make_it_forget_a_lost_host() -> None:
+    """What is asked of a returned host is what the flow would cost there, not that it runs: it must be placed anew."""
+    stage = Stage().placed("x", "y")
+    stage.tell(HostLost("y"))
+    stage.tell(Place())
+    stage.tell(Measured(stage.round, 50.0, 50.0))
+    stage.ants_return()
+    stage.report("x", "y")
+    stage.report("x", "y")
+    assert stage.sent(EnforcementAnt)
+
+
+def test_a_lost_host_that_it_does_not_use_leaves_it_cold() -> None:
+    """Hosts die all the time."""
+    assert Stage().placed("x", "x").tell(HostLost("z")) == []
+
+
+def test_scouts_after_a_refusal_know_what_the_enforcement_ant_saw() -> None:
+    """And only those: a host that was full a minute ago may be free when the leader looks again."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("x", "x")
+    stage.report("x", "x")
+    seen = HostView("x", 1.0, Load(rate_per_ms=0.05, rho=0.9, square=5.0, burst=0.05, rate_squares=0.0025))
+    stage.tell(Enforced(1, committed=False, why="dear", seen=seen))
+    stage.ants_return()
+    assert {(seen,)} == {scout.order.corrections for scout in stage.sent(ScoutingAnt)}
+    stage.report("y", "y")
+    stage.report("y", "y")
+    stage.tell(Enforced(2, committed=True))
+    stage.look_again(60.0)
+    assert {()} == {scout.order.corrections for scout in stage.sent(ScoutingAnt)}
+
+
+def test_a_refused_move_is_tried_again_at_once_with_what_the_refusal_taught() -> None:
+    """The flow is no better off than before; scouts that know the host's load find another one."""
+    stage = Stage(params=replace(PARAMS, budget_share=None)).placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    stage.tell(Enforced(2, committed=False, why="dear", seen=HostView("y", 1.0, Load())))
+    assert stage.sent(RoutingAnt)
+    assert stage.sent(MeasuringAnt)
+
+
+def test_scouts_keep_away_from_a_dead_host_until_something_heals() -> None:
+    """Cells far from it still tell of it as it was; the flow would be sent there again and again."""
+    stage = Stage().placed("x", "x")
+    stage.tell(HostLost("x"))
+    stage.ants_return()
+    assert {(("x", 0b11),)} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+    stage.tell(TimerFired("patience"))
+    stage.tell(Healed())
+    stage.tell(Place())
+    stage.ants_return()
+    assert {()} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+
+
+def test_scouts_keep_away_from_where_an_enforcement_ant_vanished() -> None:
+    """Nobody has noticed a death there yet, but the next ant would vanish too."""
+    stage = Stage()
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("y", "z")
+    stage.report("y", "z")
+    stage.tell(TimerFired("patience"))
+    stage.ants_return()
+    assert {(("y", 0b11), ("z", 0b11))} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}

@@ -1,0 +1,160 @@
+"""The leader of a flow that runs: when it looks, when it moves, and when it had better stay."""
+
+import math
+from dataclasses import replace
+
+from placement.ants.effects import SetTimer
+from placement.ants.enforcement import Enforced, EnforcementAnt, Release
+from placement.ants.measuring import Measured, MeasuringAnt
+from placement.ants.routing import RoutingAnt
+from placement.ants.scouting import ScoutingAnt
+from placement.leader_events import (
+    Crowded,
+    Place,
+    Stayed,
+    TimerFired,
+)
+from tests.unit.ants.leader_stage import PARAMS, Stage
+
+
+def test_after_placement_it_keeps_sending_ants_and_measures() -> None:
+    """Ants 3.9: periodically, routing and scouting ants, and one along the running placement."""
+    stage = Stage().placed("x", "x")
+    assert [timer.name for timer in stage.found(SetTimer)] == ["rest"]
+    stage.tell(TimerFired("rest"))
+    assert len(stage.sent(MeasuringAnt)) == 1
+    assert len(stage.sent(RoutingAnt)) == 2
+
+
+def test_it_moves_when_a_report_is_better_by_the_factor_beta() -> None:
+    """Ants 3.9."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    assert len(stage.sent(EnforcementAnt)) == 1
+    stage.tell(Enforced(2, committed=True))
+    assert [("x", 1)] == [
+        (e.to, e.message.epoch) for e in stage.effects if isinstance(getattr(e, "message", 0), Release)
+    ]
+
+
+def test_it_stays_when_the_gain_is_below_beta() -> None:
+    """Hysteresis: 95 is not better than 100 by the factor 1.1."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=95.0)
+    (stayed,) = stage.found(Stayed)
+    assert "1.1" in stayed.why
+
+
+def test_no_task_goes_back_to_the_host_it_has_just_left() -> None:
+    """No A -> B -> A inside the cool-down, however good A looks now."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    stage.tell(Enforced(2, committed=True))
+    stage.now_ms += PARAMS.watch_every_ms
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("x", "x", cost_ms=50.0)
+    assert "cool-down" in stage.found(Stayed)[0].why
+    stage.now_ms += PARAMS.cool_down_rounds * PARAMS.watch_every_ms
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("x", "x", cost_ms=50.0)
+    assert stage.sent(EnforcementAnt)
+
+
+def test_no_move_whose_pause_costs_more_than_it_gains() -> None:
+    """A pause of 70 ms for two tasks is worth 0.08 ms a message over a minute; here the pause is long."""
+    stage = Stage(params=replace(PARAMS, pause_ms=5_000.0)).placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    assert "pause" in stage.found(Stayed)[0].why
+
+
+def test_a_user_may_ask_for_a_new_placement_at_any_time() -> None:
+    """Ants 3.9, end: no beta, but never to a worse place."""
+    stage = Stage().placed("x", "x")
+    stage.tell(Place())
+    stage.tell(Measured(stage.round, 100.0, 100.0))
+    stage.ants_return()
+    stage.report("y", "y", cost_ms=96.0)
+    stage.report("y", "y", cost_ms=96.0)
+    assert stage.sent(EnforcementAnt)
+
+
+def test_two_unmeasured_rounds_mean_that_the_placement_is_cut_off() -> None:
+    """A measuring ant that never returns tells of a partition; the first time it may have been bad luck."""
+    stage = Stage().placed("x", "x")
+    for expected in (Stayed, EnforcementAnt):
+        stage.now_ms += PARAMS.watch_every_ms
+        stage.tell(TimerFired("rest"))
+        stage.ants_return(1)
+        stage.report("y", "y", cost_ms=60.0)
+        assert stage.found(expected) or stage.sent(expected)
+
+
+def test_a_round_that_has_not_been_earned_yet_waits() -> None:
+    """Ants of a running flow may take a share of the data's byte-hops and no more."""
+    poor = Stage(params=replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0)).placed("x", "x")
+    (timer,) = poor.found(SetTimer)
+    assert timer.at_ms > 100 * PARAMS.watch_every_ms
+    rich = Stage(params=replace(PARAMS, budget_share=None)).placed("x", "x")
+    rich.look_again(now_cost_ms=100.0)
+    rich.report("x", "x", cost_ms=100.0)
+    assert rich.found(SetTimer)[0].at_ms == PARAMS.watch_every_ms
+
+
+def test_without_self_optimisation_it_rests_for_good() -> None:
+    """The paper's comparison."""
+    assert Stage(params=replace(PARAMS, watch=False)).placed("x", "x").found(SetTimer) == []
+
+
+def test_an_infinite_present_cost_moves_whatever_the_damping_says() -> None:
+    """A flow on a host that is too full must leave now."""
+    stage = Stage(params=replace(PARAMS, pause_ms=1e6)).placed("x", "x")
+    stage.look_again(now_cost_ms=math.inf)
+    stage.report("y", "y", cost_ms=60.0)
+    assert stage.sent(EnforcementAnt)
+
+
+def test_scouts_are_told_where_tasks_must_not_return_yet_even_from_an_overloaded_host() -> None:
+    """Bursts would else throw a flow between two hosts; told so, scouts find a third one."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    stage.tell(Enforced(2, committed=True))
+    stage.now_ms += PARAMS.watch_every_ms
+    stage.look_again(now_cost_ms=math.inf)
+    assert {(("x", 0b11),)} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+    stage.report("x", "x", cost_ms=50.0)
+    assert "cool-down" in stage.found(Stayed)[0].why
+
+
+def test_a_flow_that_is_cut_off_may_return_at_once() -> None:
+    """Nobody came back from where it runs, twice: that is a fault and no oscillation."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=100.0)
+    stage.report("y", "y", cost_ms=60.0)
+    stage.tell(Enforced(2, committed=True))
+    for _ in range(2):
+        stage.now_ms += PARAMS.watch_every_ms / 2
+        stage.tell(TimerFired("rest"))
+        stage.ants_return(1)
+        barred = {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+        stage.report("x", "x", cost_ms=50.0)
+    assert {()} == barred
+    assert stage.sent(EnforcementAnt)
+
+
+def test_an_alarm_during_a_search_is_answered_right_after_it() -> None:
+    """The search may have measured before the queue grew; waiting for the next round would cost seconds."""
+    stage = Stage(params=replace(PARAMS, budget_share=None)).placed("x", "x")
+    stage.look_again(now_cost_ms=50.0)
+    stage.tell(Crowded("x"))
+    stage.report("x", "x", cost_ms=50.0)
+    (rest,) = stage.found(SetTimer)
+    assert (rest.name, rest.at_ms) == ("rest", stage.now_ms)
+    stage.look_again(now_cost_ms=50.0)
+    stage.report("x", "x", cost_ms=50.0)
+    (rest,) = stage.found(SetTimer)
+    assert rest.at_ms == stage.now_ms + PARAMS.watch_every_ms
