@@ -26,10 +26,15 @@ class Guides:
     upstream: Indices
     lag: Indices
     slope: Array
+    strength: Array
+    """Correlation of the changes."""
+    strength_error: Array
+    """Its standard error; of the best of several candidates the strength itself is a little too good."""
 
     @classmethod
     def none(cls, count: int) -> "Guides":
-        return cls(np.full(count, -1), np.ones(count, dtype=np.int64), np.zeros(count))
+        nothing = np.full(count, np.nan)
+        return cls(np.full(count, -1), np.ones(count, dtype=np.int64), np.zeros(count), nothing, nothing.copy())
 
 
 def find_guides(past: Array, pairs: Indices) -> Guides:
@@ -61,4 +66,6 @@ def find_guides(past: Array, pairs: Indices) -> Guides:
     found.upstream[series] = pairs[order, 1]
     found.lag[series] = lag[order] + 1
     found.slope[series] = slope[lag[order], order]
+    found.strength[series] = best[order]
+    found.strength_error[series] = (1 - best[order] ** 2) / np.sqrt(len(changes) - lag[order] - 3)
     return found
