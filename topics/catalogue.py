@@ -21,10 +21,12 @@ from topics.messages import (
     LateRecord,
     LeaseEntry,
     LinkMetrics,
+    Model,
     MoveRecord,
     OperatorMetrics,
     Placement,
     Policy,
+    RejectedMetrics,
     Request,
     SegmentStatus,
     StandbyStatus,
@@ -322,6 +324,33 @@ METRICS_LINKS = Topic(
     compression="gzip",
 )
 
+METRICS_REJECTED = Topic(
+    name=names.METRICS_REJECTED,
+    purpose="metrics that could not be used, and why",
+    key="{origin.topic}/{origin.partition}/{origin.offset}",
+    message=RejectedMetrics,
+    format=Format.JSON,
+    partitions=1,
+    retention=Kept(for_ms=7 * DAY_MS, partition_bytes_max=64 * MIB),
+    written_by=("modelling",),
+    read_by=("cli", "api"),
+    bytes_max=16 * KIB,
+)
+
+MODELS = Topic(
+    name=names.MODELS,
+    purpose="fitted models; of one key the largest (second, batch) counts",
+    key="{key}",
+    message=Model,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(segment_ms=10 * MINUTE_MS),
+    written_by=("modelling",),
+    read_by=("host", "placement", "cli", "api"),
+    bytes_max=16 * KIB,
+    compression="gzip",
+)
+
 CATALOGUE: tuple[Topic[Any], ...] = (
     FLOWS,
     HOSTS,
@@ -346,6 +375,8 @@ CATALOGUE: tuple[Topic[Any], ...] = (
     METRICS_OPERATORS,
     METRICS_HOSTS,
     METRICS_LINKS,
+    METRICS_REJECTED,
+    MODELS,
 )
 
 

@@ -88,6 +88,8 @@ def test_keys_are_as_documented() -> None:
         "stig.metrics.operators": "{host}",
         "stig.metrics.hosts": "{host}",
         "stig.metrics.links": "{host}",
+        "stig.metrics.rejected": "{origin.topic}/{origin.partition}/{origin.offset}",
+        "stig.models": "{key}",
     } == {topic.name: topic.key for topic in CATALOGUE}
 
 
@@ -124,6 +126,8 @@ def test_shared_topics_need_no_flow_and_a_flows_topics_bear_its_name() -> None:
         "stig.metrics.operators",
         "stig.metrics.hosts",
         "stig.metrics.links",
+        "stig.metrics.rejected",
+        "stig.models",
     } == {declared.name for declared in shared()}
     assert ["stig.flow.talk.dead-letters", "stig.flow.talk.late"] == [declared.name for declared in of_flow("talk")]
 
