@@ -126,10 +126,10 @@ def moves(
 def table(found: Results) -> Table:
     """The rows for a person."""
     made = Table(title=found.command, title_justify="left", caption=" · ".join(map(str, found.machine.values())))
-    made.add_column("measure", no_wrap=True)
+    made.add_column("measure")  # where a terminal is narrow the words wrap, never the figures
     for heading in ("median", "low", "high"):
-        made.add_column(heading, justify="right")
-    made.add_column("unit")
+        made.add_column(heading, justify="right", no_wrap=True)
+    made.add_column("unit", no_wrap=True)
     for row in found.rows:
         made.add_row(row.measure, *(_number(value) for value in (row.value, *row.spread)), row.unit)
     return made

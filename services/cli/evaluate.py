@@ -68,7 +68,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     table = Table(title=found.command, title_justify="left", caption=f"the paper: {experiment.paper}")
     table.add_column("measure")
     for heading in ("value", "low", "high"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("unit")
     table.add_column("against")
     for row in found.rows:

@@ -91,10 +91,10 @@ def _log(path: Path, restored: int) -> Path:
 
 def test_recovery_lasts_until_the_last_task_runs(tmp_path: Path) -> None:
     """A flow is back when all its partitions are. A line that is still being written is left for later."""
-    assert 2.25 == recovery._took_s(_log(tmp_path / "log", 1_000), keys=1_000)
+    assert 2.25 == recovery._took_s(_log(tmp_path / "log", 1_000), entries=1_000)
 
 
 def test_a_recovery_that_read_the_whole_history_is_not_one_from_a_snapshot(tmp_path: Path) -> None:
     """Else a snapshot that was not used would be measured as one."""
     with pytest.raises(BenchError, match="3,000 entries"):
-        recovery._took_s(_log(tmp_path / "log", 3_000), keys=1_000)
+        recovery._took_s(_log(tmp_path / "log", 3_000), entries=1_000)
