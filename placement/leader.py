@@ -96,6 +96,10 @@ class Leader:
         self._alarmed = False
         """A host of the flow became crowded during the present search."""
         self._lessons = Lessons(params.shun_ms)
+        self._looked_at = flow
+        """The flow as it was when ants last left for it."""
+        self._hops = 1
+        """Of the scouts that found the running plan."""
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
@@ -117,6 +121,8 @@ class Leader:
             ServingEnds: self._on_serving_ends,
             ServedFrom: self._on_served_from,
         }
+        if running is not None:
+            self._earn()
 
     @property
     def plan(self) -> Plan | None:
@@ -184,11 +190,24 @@ class Leader:
             return self._begin(attempt.reason, rng)
         return []
 
-    def _on_flow_changed(self, event: FlowChanged, _: Chance) -> list[LeaderEffect]:
+    def _on_flow_changed(self, event: FlowChanged, rng: Chance) -> list[LeaderEffect]:
+        """The flow weighs something else now. If it is much else, look at once: a host that was right may be full."""
         same = [(edge.tail, edge.head) for edge in event.flow.edges] == [(e.tail, e.head) for e in self.flow.edges]
         assert same, "a changed graph is a new flow: withdraw the old one, submit the new"
         self.flow = self.standing.flow = event.flow
-        return []
+        if self.plan is not None:
+            self._earn()
+        watching = self.phase is Phase.RESTING and self.standing.why_look() is Reason.WATCH
+        if not watching or not self._has_drifted or self._round_free_at_ms() > self._now_ms:
+            return []
+        self._failures = 0
+        return self._begin(Reason.WATCH, rng)
+
+    @property
+    def _has_drifted(self) -> bool:
+        """Whether the flow has become another since ants last left for it: worth ants on credit."""
+        share = self.params.look_at_drift
+        return self.params.watch and share is not None and self.flow.drift_from(self._looked_at) >= share
 
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on, nor wait for ants that found no way."""
@@ -304,6 +323,7 @@ class Leader:
     def _begin(self, reason: Reason, rng: Chance) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
+        self._looked_at = self.flow
         # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
         damped = reason is Reason.WATCH and self._unmeasured_rounds == 0
         barred = self._damping.cooling(now_ms=self._now_ms) if damped else ()
@@ -404,7 +424,8 @@ class Leader:
         told, left = self.standing.switch(home=self.host)
         self._gave_up = 0
         self._damping.left(left, now_ms=self._now_ms)
-        self.purse.earn(self.flow.graph, self.standing.where, hops=attempt.hops, now_ms=self._now_ms)
+        self._hops = attempt.hops
+        self._earn()
         assert self.plan is not None
         published = Published(
             self.plan,
@@ -427,8 +448,12 @@ class Leader:
         at_ms = max(self._now_ms + pause_ms, self._round_free_at_ms())
         return effects if math.isinf(at_ms) else [*effects, SetTimer(self.flow.name, "rest", at_ms)]
 
+    def _earn(self) -> None:
+        self.purse.earn(self.flow.graph, self.standing.where, hops=self._hops, now_ms=self._now_ms)
+
     def _round_free_at_ms(self) -> float:
-        return self.purse.round_free_at_ms(len(subqueries(self.flow.graph)), now_ms=self._now_ms)
+        owed = self.params.owed_rounds_max if self._has_drifted else 0
+        return self.purse.round_free_at_ms(len(subqueries(self.flow.graph)), now_ms=self._now_ms, owed_rounds=owed)
 
     def _patience(self, wait_ms: float) -> SetTimer:
         return SetTimer(self.flow.name, "patience", self._now_ms + wait_ms)

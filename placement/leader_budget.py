@@ -9,8 +9,10 @@ import math
 class Budget:
     """The budget of one leader for the ants of a running flow. The burst of a placement is counted apart."""
 
-    def __init__(self, share: float | None, *, depth_ms: float) -> None:
+    def __init__(self, share: float | None, *, depth_ms: float, least_per_ms: float = 0.0) -> None:
+        """`least_per_ms`: the income of a flow that moves hardly any data."""
         self._share = share
+        self._least_per_ms = least_per_ms
         self._depth_ms = depth_ms
         self._income_per_ms = 0.0
         self._tokens = 0.0
@@ -22,7 +24,7 @@ class Budget:
     def earn(self, data_byte_hops_per_ms: float, *, now_ms: float) -> None:
         """The flow now moves this much data."""
         self._count(now_ms)
-        self._income_per_ms = (self._share or 0.0) * data_byte_hops_per_ms
+        self._income_per_ms = max(self._least_per_ms, (self._share or 0.0) * data_byte_hops_per_ms)
 
     def pay(self, byte_hops: float, *, now_ms: float) -> None:
         """Ants leave that will cost this much."""
@@ -30,15 +32,17 @@ class Budget:
         self._tokens -= byte_hops
         self.spent += byte_hops
 
-    def free_at_ms(self, byte_hops: float, *, now_ms: float) -> float:
-        """When ants that cost this much may be released; never, for a flow that moves no data."""
+    def free_at_ms(self, byte_hops: float, *, now_ms: float, credit: float = 0.0) -> float:
+        """When ants that cost this much may be released, if so much may be owed after it; never, for a flow that moves
+        no data."""
         if self._share is None:
             return now_ms
         self._count(now_ms)
         self._wanted = byte_hops
-        if self._tokens >= byte_hops:
+        missing = byte_hops - credit - self._tokens
+        if missing <= 0:
             return now_ms
-        return now_ms + (byte_hops - self._tokens) / self._income_per_ms if self._income_per_ms else math.inf
+        return now_ms + missing / self._income_per_ms if self._income_per_ms else math.inf
 
     def _count(self, now_ms: float) -> None:
         elapsed_ms = now_ms - self._counted_ms

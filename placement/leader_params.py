@@ -54,6 +54,15 @@ class LeaderParams:
     """Ants of a running flow may take this share of its data's byte-hops; None: no limit."""
     budget_depth_ms: float = 60_000.0
     """A leader may save this much time's worth of budget."""
+    retainer_per_ms: float = 0.0
+    """Byte-hops that a running flow may spend on ants even if it moves hardly any data."""
+    every_edge_travels: bool = False
+    """Data go through a broker also between tasks on one host, so each edge earns; else only edges between hosts do."""
+    look_at_drift: float | None = None
+    """Rates or service times that have changed by this share since the last look are worth one at once, on credit;
+    None: they wait for the next round that the budget pays for."""
+    owed_rounds_max: int = 4
+    """So many rounds may be owed to the budget then."""
 
     def __post_init__(self) -> None:
         for name in ("patience_ms", "patience_trips", "retry_after_ms", "watch_every_ms", "horizon_ms"):
@@ -65,6 +74,10 @@ class LeaderParams:
             raise ValueError("max_releases and max_attempts must be at least 1")
         if self.budget_share is not None and not 0 < self.budget_share < 1:
             raise ValueError(f"budget_share is {self.budget_share}; give a share in (0, 1), or None for no limit")
+        if self.retainer_per_ms < 0:
+            raise ValueError(f"retainer_per_ms is {self.retainer_per_ms}; give 0 or more")
+        if self.look_at_drift is not None and not 0 < self.look_at_drift < 1:
+            raise ValueError(f"look_at_drift is {self.look_at_drift}; give a share in (0, 1), or None to wait")
 
     def patience_for_ms(self, trip_ms: float) -> float:
         """How long to wait for ants whose trip time is known."""
@@ -72,6 +85,9 @@ class LeaderParams:
 
 
 IMPROVED_LEADER = LeaderParams()
+
+LIVE_LEADER = LeaderParams(budget_share=2e-3, retainer_per_ms=0.1, every_edge_travels=True, look_at_drift=0.3)
+"""On Kafka: a world of few hosts, where one round of ants is a small thing beside what a full host costs."""
 
 PAPER_LEADER = LeaderParams(
     placing=Release(routing_ants=100, enough_routing_ants=30, scouts=30, enough_reports=10),

@@ -21,7 +21,8 @@ class Purse:
     """The purse of one leader."""
 
     def __init__(self, params: LeaderParams) -> None:
-        self.budget = Budget(params.budget_share, depth_ms=params.budget_depth_ms)
+        self.budget = Budget(params.budget_share, depth_ms=params.budget_depth_ms, least_per_ms=params.retainer_per_ms)
+        self._every_edge = params.every_edge_travels
         self._watching = params.watching
         self._routing_cost, self._scout_cost = 2_000.0, 20_000.0
         """Byte-hops of one ant; guesses until the first come home."""
@@ -38,16 +39,18 @@ class Purse:
         self.budget.pay(routing_ants * self._routing_cost + scouts * self._scout_cost, now_ms=now_ms)
 
     def earn(self, graph: FlowGraph, where: dict[int, str], *, hops: int, now_ms: float) -> None:
-        """The flow now runs there and moves at least this: its thinnest stream between hosts, all the way."""
+        """The flow now runs there. Where each edge is a hop through a broker it moves just that; else at least this:
+        its thinnest stream between hosts, all the way."""
         streams = []
         for edge in graph.edges:
             origin = edge.tail_host if edge.from_source else where.get(edge.tail_task)
             target = edge.head_host if edge.to_sink else where.get(edge.head_task)
-            if origin != target and origin is not None and target is not None:
+            if self._every_edge or (origin != target and origin is not None and target is not None):
                 streams.append(edge.rate_per_ms * (edge.message_bytes or _UNKNOWN_BYTES))
-        self.budget.earn(min(streams, default=0.0) * max(1, hops), now_ms=now_ms)
+        moved = sum(streams) if self._every_edge else min(streams, default=0.0) * max(1, hops)
+        self.budget.earn(moved, now_ms=now_ms)
 
-    def round_free_at_ms(self, chains: int, *, now_ms: float) -> float:
-        """When a round of watching, over that many chains, has been earned."""
+    def round_free_at_ms(self, chains: int, *, now_ms: float, owed_rounds: int = 0) -> float:
+        """When a round of watching, over that many chains, has been earned, or may be owed with others like it."""
         chain = self._watching.routing_ants * self._routing_cost + self._watching.scouts * self._scout_cost
-        return self.budget.free_at_ms(chain * chains, now_ms=now_ms)
+        return self.budget.free_at_ms(chain * chains, now_ms=now_ms, credit=chain * chains * owed_rounds)

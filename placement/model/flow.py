@@ -120,6 +120,13 @@ class Flow:
         require(self.beta >= 1, f"flow {self.name}: beta is {self.beta}; below 1 a flow would move to worse places")
         object.__setattr__(self, "names", frozenset(every))
 
+    def drift_from(self, before: "Flow") -> float:
+        """The largest relative change among its rates and service times: 0.5 if one has doubled or halved."""
+        pairs = [(a.rate_per_ms, b.rate_per_ms) for a, b in zip(before.sources, self.sources, strict=True)]
+        for old, new in zip(before.tasks, self.tasks, strict=True):
+            pairs += [(old.service_vwu, new.service_vwu), (old.batch, new.batch)]
+        return max(abs(new - old) / max(old, new) for old, new in pairs)
+
     @cached_property
     def graph(self) -> "FlowGraph":
         """The flow as integers, checked for shape: no cycle, nothing loose."""

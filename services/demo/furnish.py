@@ -27,7 +27,7 @@ WORLD_FILE = Path(__file__).with_name("world.yaml")
 FLOW = "demo-top-talkers"
 SOURCE_REGION = "edge"
 HOSTS = {"edge-1": "edge", "core-1": "core"}
-PER_S, LATER_PER_S, RISES_AFTER_S = 100, 4_000, 40.0
+PER_S, LATER_PER_S, RISES_AFTER_S = 100, 6_000, 40.0
 
 
 def demo_world() -> World:

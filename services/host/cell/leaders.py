@@ -26,7 +26,7 @@ from placement.leader_events import (
     Withdraw,
     Withdrawn,
 )
-from placement.leader_params import IMPROVED_LEADER, LeaderParams
+from placement.leader_params import LIVE_LEADER, LeaderParams
 from placement.leader_phases import Phase
 from placement.model import Flow, Plan
 from placement.model import Placement as PlacedTasks
@@ -107,7 +107,7 @@ class Leaders:
         publish: Publish,
         now_ms: Callable[[], float],
         delay_ms: Callable[[str, str], float],
-        params: LeaderParams = IMPROVED_LEADER,
+        params: LeaderParams = LIVE_LEADER,
     ) -> None:
         """`fresh` waits until the registry has been read to its end."""
         self.rows = RecentRows()
@@ -311,7 +311,7 @@ class Leaders:
         if not moved and self.rows.measures(name, self._surface.capacities) is None:
             return
         model = self._modelled(led.graph)
-        if moved or drift(led.model.flow, model.flow) > DRIFT:
+        if moved or model.flow.drift_from(led.model.flow) > DRIFT:
             led.model = model
             self._body.tell_leader(name, FlowChanged(model.flow))
 
@@ -365,11 +365,3 @@ class Leaders:
             )
             log.warning("a flow is refused", flow=name, binding=refusal.binding, why=refusal.why)
             self._chronicle.refused(gave_up, refusal, leader.flow)
-
-
-def drift(before: Flow, after: Flow) -> float:
-    """The largest relative change among a flow's rates and service times."""
-    pairs = [(a.rate_per_ms, b.rate_per_ms) for a, b in zip(before.sources, after.sources, strict=True)]
-    for old, new in zip(before.tasks, after.tasks, strict=True):
-        pairs += [(old.service_vwu, new.service_vwu), (old.batch, new.batch)]
-    return max(abs(new - old) / max(old, new) for old, new in pairs)
