@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from placement.ants.effects import Home, Lost, Send, SetTimer
-from placement.ants.enforcement import Release
 from placement.ants.order import Offer
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.sizes import ENVELOPE_BYTES
@@ -18,7 +17,6 @@ from placement.atlas import Atlas
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
 from placement.evaluator_incremental import Ledger as TrueLedger
-from placement.evaluator_travel import travel_ms
 from placement.leader import Leader
 from placement.leader_events import (
     FlowChanged,
@@ -28,17 +26,19 @@ from placement.leader_events import (
     Lingers,
     Place,
     Published,
-    ServingEnds,
     Stayed,
     TimerFired,
     Withdraw,
     Withdrawn,
 )
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
-from placement.model import Flow, Network, OverlayNetwork, Placement, RoutedNetwork
-from placement.queueing import IDLE, Load, link_wait_ms, wire_stream
+from placement.model import Flow, Network, OverlayNetwork, Placement
+from placement.queueing import IDLE, Load
+from placement.simulator.damage import Damage
 from placement.simulator.kernel import Kernel
+from placement.simulator.measured import delay_ms, links_ms
 from placement.simulator.message_sizes import size_bytes
+from placement.simulator.registry import ended_bookings, ended_taps, unserved_taps
 from placement.simulator.traffic import Traffic
 
 Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
@@ -47,8 +47,6 @@ Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
 Observer = Callable[[float, str, Any], None]
 """Told of everything that happens: time, where, what."""
 
-_COMMON = wire_stream(0.0, 4_000.0)
-"""What hosts measure links with: a message of common size, which waits before a wire and is transmitted."""
 DETECTION_MS = 1_000.0
 """How long neighbours and leaders need to notice that a host or link is gone or back."""
 
@@ -73,18 +71,15 @@ class Body:
         self.network = network
         self.ants = ants
         self.traffic = Traffic()
-        self._wire_background = tuple(wire_background)
+        self._damage = Damage(network, tuple(wire_background))
         self.truth = TrueLedger(network, background=background, wire_background=wire_background)
         self.leaders: dict[str, Leader] = {}
         self.decisions: list[tuple[float, Decision]] = []
         self.lost_messages = 0
-        self._whole_network = network
         self._chance = chance
         self._leader_params = leaders
         self._observer = observer
         self.watchman = watchman
-        self._down_hosts: set[str] = set()
-        self._down_links: set[tuple[str, str]] = set()
         self._rngs: dict[str, Chance] = {}
         self._timers: dict[tuple[str, str], int] = {}
         self._drawn: tuple[Network, Atlas] | None = None
@@ -92,8 +87,6 @@ class Body:
         self._fastest = max(host.capacity for host in network.hosts)
         self._background = {host.name: load for host, load in zip(network.hosts, background, strict=False)}
         self._published_ms: dict[str, float] = {}
-        self._died_ms: dict[str, float] = {}
-        self._harmed_ms = -math.inf
         self._epochs: dict[str, int] = {}
         """flow -> newest epoch of a flow whose leader is gone."""
         self._seniority: dict[str, int] = {}
@@ -126,7 +119,7 @@ class Body:
 
     def resubmit(self, flow: Flow) -> None:
         """A user asks again for a flow; if it runs, for a better place."""
-        if self.leaders.get(flow.name) is None and flow.sources[0].host in self._down_hosts:
+        if self.leaders.get(flow.name) is None and flow.sources[0].host in self._damage.hosts:
             return
         self.submit(flow)
 
@@ -142,14 +135,14 @@ class Body:
         """Cross-traffic on a host changed."""
         self._background[host] = load
         self.truth.set_background(self.network.host_index[host], load)
-        if host not in self._down_hosts:
+        if host not in self._damage.hosts:
             self._carry_out(host, self.cells[host].measure(load, now_ms=self.kernel.now_ms))
 
     def change_flow(self, flow: Flow) -> None:
         """A flow's rates changed; its hosts and its leader measure it."""
         self._tell_leader(flow.name, FlowChanged(flow))
         for host in sorted(set(self.leaders[flow.name].running.values())):
-            if host not in self._down_hosts:
+            if host not in self._damage.hosts:
                 self._carry_out(host, self.cells[host].flow_changed(flow))
         if flow.name in self.truth.running:
             running = self.truth.running[flow.name]
@@ -179,11 +172,7 @@ class Body:
 
     def delay_ms(self, origin: str, target: str) -> float:
         """Delay of data between two hosts in the network as it is now."""
-        index = self.network.host_index
-        a, b = index[origin], index[target]
-        if not self.network.has_queues:
-            return float(self.network.delays_ms[a, b])
-        return travel_ms(self.network, self.truth.wire_loads, _COMMON, a, b)
+        return delay_ms(self.network, self.truth.wire_loads, origin, target)
 
     def _atlas(self) -> Atlas:
         """What the registry of an overlay tells every host."""
@@ -213,7 +202,7 @@ class Body:
         return Cell(
             host,
             self.network.hosts[place].capacity,
-            self._links_ms(place),
+            links_ms(self.network, self.truth.wire_loads, place),
             self.ants,
             delay=self.delay_ms,
             direct=self._direct,
@@ -222,17 +211,6 @@ class Body:
             atlas=self._atlas if self._direct else None,
             born=born,
         )
-
-    def _links_ms(self, place: int) -> dict[str, float]:
-        """The delay over each link of a host, as it measures them."""
-        network, found = self.network, {}
-        for other, delay_ms in zip(network.neighbours[place], network.neighbour_delays_ms[place], strict=True):
-            extra_ms = 0.0
-            if network.has_queues:
-                wire = network.wire_between(place, other)
-                extra_ms = link_wait_ms(self.truth.wire_loads[wire]) + _COMMON.work / network.wire_bandwidths[wire]
-            found[network.hosts[other].name] = delay_ms + extra_ms
-        return found
 
     # Interpreting effects.
 
@@ -286,7 +264,7 @@ class Body:
         return (1, link_ms) if link_ms is not None else (len(self.network.route(a, b)), delay_ms)
 
     def _arrive(self, host: str, messages: list[Any]) -> None:
-        if host in self._down_hosts:
+        if host in self._damage.hosts:
             self.lost_messages += len(messages)
             return
         cell, rng = self.cells[host], self._rng(host)
@@ -301,7 +279,7 @@ class Body:
 
     def _tell_leader(self, flow: str, event: Any) -> None:
         leader = self.leaders.get(flow)
-        if leader is None or leader.host in self._down_hosts:
+        if leader is None or leader.host in self._damage.hosts:
             return
         if self._observer is not None:
             self._observer(self.kernel.now_ms, f"leader of {flow}", event)
@@ -341,10 +319,9 @@ class Body:
 
     def lose_host(self, host: str) -> None:
         """A host dies with everything on it: its tasks, its cell, the leaders that live there."""
-        if host in self._down_hosts:
+        if host in self._damage.hosts:
             return
-        self._down_hosts.add(host)
-        self._died_ms[host] = self.kernel.now_ms
+        self._damage.lose_host(host, now_ms=self.kernel.now_ms)
         self._rewire()
         for flow, leader in sorted(self.leaders.items()):
             if leader.host == host:
@@ -356,9 +333,9 @@ class Body:
 
     def return_host(self, host: str) -> None:
         """A host comes back, empty."""
-        if host not in self._down_hosts:
+        if host not in self._damage.hosts:
             return
-        self._down_hosts.discard(host)
+        self._damage.return_host(host, now_ms=self.kernel.now_ms)
         self._rewire()
         # Its news must not be taken for older than what the cell before it told; live, it counts from the clock too.
         self.cells[host] = self._new_cell(host, born=math.ceil(self.kernel.now_ms))
@@ -366,52 +343,42 @@ class Body:
 
     def lose_link(self, a: str, b: str) -> None:
         """A link dies; messages take other ways, or none."""
-        self._down_links.add((min(a, b), max(a, b)))
+        self._damage.lose_link(a, b, now_ms=self.kernel.now_ms)
         self._rewire()
         self.kernel.after(DETECTION_MS, self._notice_links)
 
     def return_link(self, a: str, b: str) -> None:
         """A link works again."""
-        self._down_links.discard((min(a, b), max(a, b)))
+        self._damage.return_link(a, b, now_ms=self.kernel.now_ms)
         self._rewire()
         self.kernel.after(DETECTION_MS, self._notice_return)
 
     @property
     def down_hosts(self) -> frozenset[str]:
         """Hosts that are dead now."""
-        return frozenset(self._down_hosts)
+        return frozenset(self._damage.hosts)
 
     @property
     def lately_dead(self) -> frozenset[str]:
         """Hosts that died within the time that a commitment lasts; they may be back, empty."""
-        since_ms = self.kernel.now_ms - self.ants.enforcement.activation_ms
-        return frozenset(host for host, died_ms in self._died_ms.items() if died_ms >= since_ms)
+        return self._damage.died_since(self.kernel.now_ms - self.ants.enforcement.activation_ms)
 
     @property
     def unharmed_ms(self) -> float:
         """How long nothing has been dead; 0 while something is."""
-        return self.kernel.now_ms - self._harmed_ms if self.whole else 0.0
+        return self._damage.unharmed_ms(self.kernel.now_ms)
 
     @property
     def whole(self) -> bool:
         """Whether nothing is dead now."""
-        return not self._down_hosts and not self._down_links
+        return self._damage.none
 
     def _rewire(self) -> None:
-        self._harmed_ms = self.kernel.now_ms
-        self.network = self._whole_network.without(frozenset(self._down_hosts), frozenset(self._down_links))
+        self.network, wires = self._damage.left()
         running = self.truth.running
-        self.truth = TrueLedger(self.network, background=self.background(), wire_background=self._wires_that_live())
+        self.truth = TrueLedger(self.network, background=self.background(), wire_background=wires)
         for _, flow in sorted(running.items()):
             self.truth.put(flow.flow, flow.own, flow.taps)
-
-    def _wires_that_live(self) -> tuple[Load, ...]:
-        """Foreign traffic on the wires that are left; a network without some links numbers its wires anew."""
-        whole, now = self._whole_network, self.network
-        if not isinstance(whole, RoutedNetwork) or not isinstance(now, RoutedNetwork) or not self._wire_background:
-            return self._wire_background
-        before = dict(zip(whole.wire_ends, self._wire_background, strict=True))
-        return tuple(before[ends] for ends in now.wire_ends)
 
     def _orphan(self, flow: str, leader: Leader) -> None:
         """A flow whose leader died: its source is gone, so it ends until its user submits it again."""
@@ -436,42 +403,20 @@ class Body:
         """Every living cell compares its links with the network, and its promises with the registry."""
         index = self.network.host_index
         for host in sorted(self.cells):
-            if host in self._down_hosts:
+            if host in self._damage.hosts:
                 continue
             cell = self.cells[host]
             place = index[host]
-            links = self._links_ms(place)
+            links = links_ms(self.network, self.truth.wire_loads, place)
             for neighbour in sorted(set(cell.links_ms) - set(links)):
                 self._carry_out(host, cell.link_lost(neighbour))
             for neighbour in sorted(links):
                 if cell.links_ms.get(neighbour) != links[neighbour]:
                     self._carry_out(host, cell.link_changed(neighbour, links[neighbour]))
-            self._reconcile(host)
-        self._reconcile_taps()
-
-    def _reconcile_taps(self) -> None:
-        """Leaders read the registry: what no plan taps any more, or what serves nobody, has ended."""
-        for flow, leader in sorted(self.leaders.items()):
-            for by, epoch in leader.standing.grants.held():
-                tapper = self.leaders.get(by)
-                if tapper is None or flow not in tapper.standing.tapped_flows:
-                    self._tell_leader(flow, Release(by, epoch))
-        for flow, leader in sorted(self.leaders.items()):
-            for gone in sorted({offer.flow for offer in leader.standing.taps.values()} - set(self.leaders)):
-                self._tell_leader(flow, ServingEnds(gone))
-
-    def _reconcile(self, host: str) -> None:
-        """A host reads the registry: what has ended or moved elsewhere ends here too."""
-        for booking in self.cells[host].ledger.bookings():
-            leader = self.leaders.get(booking.flow)
-            if leader is None:
-                ended = self._epochs.get(booking.flow, booking.epoch)
-            elif leader.plan is None or host in leader.running.values():
-                ended = leader.plan.epoch - 1 if leader.plan else -1
-            else:
-                ended = leader.plan.epoch
-            if booking.epoch <= ended:
-                effects = self.cells[host].hear(
-                    Release(booking.flow, ended), now_ms=self.kernel.now_ms, rng=self._rng(host)
-                )
-                self._carry_out(host, effects)
+            # What has ended or moved elsewhere ends here too.
+            for ended in ended_bookings(host, cell.ledger.bookings(), self.leaders, self._epochs):
+                self._carry_out(host, cell.hear(ended, now_ms=self.kernel.now_ms, rng=self._rng(host)))
+        for flow, released in list(ended_taps(self.leaders)):
+            self._tell_leader(flow, released)
+        for flow, ending in list(unserved_taps(self.leaders)):
+            self._tell_leader(flow, ending)
