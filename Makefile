@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FIRST_SEED ?= 1
 
-.PHONY: setup up test lint format lock chaos-hosts faust-losses bench-operators lives evidence clean help
+.PHONY: setup up compose-up compose-down test lint format lock chaos-hosts faust-losses bench-operators lives evidence clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -20,6 +20,12 @@ $(STAMP): requirements/dev.lock pyproject.toml requirements/install
 
 up: setup ## Start the product: Kafka, Redis and all services; Ctrl-C stops it
 	@$(BIN)/stigmergy up
+
+compose-up: ## Start it in containers instead; prepares the machine, builds and waits: compose/up has options
+	@compose/up
+
+compose-down: ## Stop and remove those containers; their data stays in volumes
+	@docker compose --file compose/compose.yaml --profile '*' down
 
 test: setup ## Run the unit, property, simulation, integration and fault tests
 	@$(BIN)/pytest tests -m "not bench and not integration and not chaos" --numprocesses auto

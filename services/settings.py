@@ -18,8 +18,11 @@ from platformdirs import user_cache_path, user_config_path, user_data_path
 FILE_NAME = "stigmergy.toml"
 PREFIX = "STIGMERGY_"
 CONFIG_VARIABLE = "STIGMERGY_CONFIG"
-OTHER_VARIABLES = ("DATA", "CLUSTER_KEY")
+OTHER_VARIABLES = ("DATA", "CLUSTER_KEY", "NAME", "REGION")
 """After the prefix: what other parts read by themselves."""
+COMPOSE_VARIABLES = ("KAFKA_PORT", "KAFKA_HOST", "KAFKA_MEMORY", "KAFKA_HEAP", "KAFKA_IMAGE", "IMAGE")
+"""After the prefix: what compose/.env.example has beside all this, if it looks like a setting of ours."""
+LOOPBACK = "127.0.0.1"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 BROKERS_MAX = 9
 LOG_FORMATS = ("auto", "human", "json")
@@ -54,6 +57,7 @@ class Settings:
         default=None, metadata={"help": "File with the key that hosts know each other by. [default: the stack's own]"}
     )
     demo: bool = field(default=True, metadata={"help": "Run the demo too: two hosts, a flow, made-up packets"})
+    listen: str = field(default=LOOPBACK, metadata={"help": "Address of a host's /health and /metrics"})
     log_level: str = field(default="info", metadata={"help": f"One of {', '.join(LOG_LEVELS)}"})
     log_format: str = field(default="auto", metadata={"help": "human, json, or auto: human on a terminal, else json"})
 
@@ -112,7 +116,7 @@ def _check_variables(environment: Mapping[str, str]) -> None:
     known = [*(name.upper() for name in NAMES), CONFIG_VARIABLE.removeprefix(PREFIX)]
     for variable in sorted(environment):
         word = variable.removeprefix(PREFIX)
-        if variable.startswith(PREFIX) and word not in (*known, *OTHER_VARIABLES):
+        if variable.startswith(PREFIX) and word not in (*known, *OTHER_VARIABLES, *COMPOSE_VARIABLES):
             near = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
             if near:  # else it is for something else
                 raise SettingsError(f"{variable} is no setting", f"did you mean {PREFIX}{near[0]}?")

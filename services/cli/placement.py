@@ -14,11 +14,11 @@ app = typer.Typer()
 @app.command()
 def placement(
     *,
-    name: Annotated[str, typer.Option(help="The instance's name.")],
+    name: Annotated[str, typer.Option(envvar="STIGMERGY_NAME", help="The instance's name.")],
     silent_s: Annotated[
         float, typer.Option("--silent", min=2.0, help="Seconds after which a silent host is taken for lost.")
     ] = 5.0,
-    port: Annotated[int | None, typer.Option(help="Loopback port of /health and /metrics.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of /health and /metrics.")] = None,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
 ) -> None:
@@ -30,4 +30,5 @@ def placement(
     from services.placement.params import PlacementParams
 
     configure_host_logs(settings.log_level, settings.log_format)
-    raise typer.Exit(run_placement(PlacementParams(name=name, bootstrap=address, port=port, silent_s_max=silent_s)))
+    params = PlacementParams(name=name, bootstrap=address, port=port, listen=settings.listen, silent_s_max=silent_s)
+    raise typer.Exit(run_placement(params))

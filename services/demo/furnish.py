@@ -51,9 +51,12 @@ def furnish_demo(stack: EmbeddedStack) -> None:
     stack.run(served_process(stack, "demo", producer, choose_ports([None])[0]))
 
 
-def submit_demo(bootstrap: str) -> None:
-    """Submits the flow, unless it is there as it should be: what a person has withdrawn stays so."""
-    text = FLOW_FILE.read_text()
+def submit_demo(bootstrap: str, *, at: str = SOURCE_REGION) -> None:
+    """Submits the flow, unless it is there as it should be: what a person has withdrawn stays so.
+
+    Packets come from, and results are wanted in, the region `at`.
+    """
+    text = FLOW_FILE.read_text().replace(f"at: {SOURCE_REGION}", f"at: {at}")
     try:
         view = read_registry(bootstrap)
         known = view.flows.get(FLOW)

@@ -12,8 +12,9 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from services.demo.furnish import submit_demo
 from services.demo.packets import packets
-from services.embedded.furniture import DEMO_SOURCE
+from services.embedded.furniture import DEMO_SOURCE, make_topics
 from services.host.health import HealthServer, plain
 from services.logs import configure_logs
 
@@ -84,8 +85,12 @@ def main() -> None:
     parser.add_argument("--rises-after", type=float, default=60.0, help="seconds until the rate changes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, help="loopback port of /health")
+    parser.add_argument("--submit-at", metavar="REGION", help="make the topic and submit the flow first")
     given = parser.parse_args()
     configure_logs()
+    if given.submit_at is not None:
+        make_topics(given.bootstrap)
+        submit_demo(given.bootstrap, at=given.submit_at)
     later_per_s = given.later_per_second if given.later_per_second is not None else given.per_second
     rates = Rates(given.per_second, later_per_s, given.rises_after)
     asyncio.run(produce(given.bootstrap, rates=rates, seed=given.seed, port=given.port))

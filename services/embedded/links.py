@@ -24,12 +24,16 @@ EARLY_S = 0.00025
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Clients of region `client` reach the broker in region `broker` here."""
+    """Clients of region `client` reach the broker in region `broker` here.
+
+    Without a `target_host` the broker is on the machine of the gates.
+    """
 
     client: str
     broker: str
     port: int
     target: int
+    target_host: str | None = None
     delay_ms: float
     bytes_per_ms: float | None = None
 
@@ -189,16 +193,15 @@ async def open_gates(gates: Gates) -> list[asyncio.Server]:
         there = ways.setdefault((gate.client, gate.broker), Way(gate.delay_ms, gate.bytes_per_ms))
         back = ways.setdefault((gate.broker, gate.client), Way(gate.delay_ms, gate.bytes_per_ms))
 
-        def entrance(target: int = gate.target, there: Way = there, back: Way = back) -> Entrance:
-            return Entrance(gates.host, target, there, back, tasks)
+        def entrance(gate: Gate = gate, there: Way = there, back: Way = back) -> Entrance:
+            return Entrance(gate.target_host or gates.host, gate.target, there, back, tasks)
 
         servers.append(await loop.create_server(entrance, gates.host, gate.port))
     return servers
 
 
-def main() -> None:
-    """Entry of the process."""
-    gates = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Gates)
+def play(gates: Gates) -> None:
+    """Keeps the gates open until SIGTERM or SIGINT."""
 
     async def run() -> None:
         stop = asyncio.Event()
@@ -211,6 +214,11 @@ def main() -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
+
+
+def main() -> None:
+    """Entry of the process."""
+    play(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Gates))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import socket
 from pathlib import Path
 
 from services.embedded.errors import StackError
+from services.settings import LOOPBACK
 
-LOOPBACK = "127.0.0.1"
 LOWEST_PORT = 15_000
 ATTEMPTS_MAX = 500
 _KERNEL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")

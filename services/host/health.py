@@ -1,4 +1,4 @@
-"""A small HTTP server on the loopback interface, for health checks and Prometheus.
+"""A small HTTP server for health checks and Prometheus, on the loopback interface unless another one is named.
 
 It knows GET and nothing else, one request a connection, with bounds on what it reads.
 """
@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-LOOPBACK = "127.0.0.1"
+from services.settings import LOOPBACK
+
 REQUEST_TIMEOUT_S = 5.0
 REQUEST_BYTES_MAX = 8_192
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -26,13 +27,14 @@ def plain(text: str) -> Page:
 class HealthServer:
     """Serves these pages, each made anew for every request, while its context is open."""
 
-    def __init__(self, port: int, pages: Mapping[str, Callable[[], Page]]) -> None:
+    def __init__(self, port: int, pages: Mapping[str, Callable[[], Page]], *, listen: str = LOOPBACK) -> None:
+        self._listen = listen
         self._port = port
         self._pages = pages
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, self._port, limit=REQUEST_BYTES_MAX)
+        self._server = await asyncio.start_server(self._serve, self._listen, self._port, limit=REQUEST_BYTES_MAX)
         return self
 
     async def __aexit__(

@@ -31,6 +31,7 @@ from services.host.tenant import House, Tenant
 from services.host.wanted import Wanted, wanted_of
 from services.registry.follow import RegistryFollower
 from services.registry.view import RegistryView, Slot
+from services.settings import LOOPBACK
 from topics import catalogue
 from topics.admin import ClusterError
 from topics.messages import Handover, HostRegistration, Message
@@ -47,7 +48,7 @@ class ReplacedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HostParams:
-    """Who the host is. `port`: of health and metrics on the loopback interface, None for neither.
+    """Who the host is. `port`: of health and metrics at the address `listen`, None for neither.
 
     `key` is the cluster's, by which ants are known. `state_folder` is for flows that keep their state on disk.
     """
@@ -59,6 +60,7 @@ class HostParams:
     key: bytes = field(repr=False)
     allow: tuple[str, ...] = ()
     port: int | None = None
+    listen: str = LOOPBACK
     software: str | None = None
     state_folder: Path = TEMPORARY
     memory_limit_bytes: int | None = None
@@ -147,7 +149,7 @@ class Host:
                 await self._register()
                 if self.params.port is not None:
                     pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
-                    await stack.enter_async_context(HealthServer(self.params.port, pages))
+                    await stack.enter_async_context(HealthServer(self.params.port, pages, listen=self.params.listen))
                 self._arrange(house)
                 log.info("host is ready", host=self.params.name, region=self.params.region, boot_id=self.boot_id)
                 await self._until_stopped(background)

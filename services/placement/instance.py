@@ -71,7 +71,7 @@ class Instance:
                 return
             if self.params.port is not None:
                 pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
-                await stack.enter_async_context(HealthServer(self.params.port, pages))
+                await stack.enter_async_context(HealthServer(self.params.port, pages, listen=self.params.listen))
             self._keeper.want(LEASE)
             background = [
                 asyncio.create_task(follower.run(self._news.set)),

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from placement.moves import MoveParams, PauseParams, ScheduleParams
 from services.registry.lease_keeper import LeaseParams
+from services.settings import LOOPBACK
 
 LEASE = "placement"
 TRANSACTIONAL_ID = "stig.placement"
@@ -21,6 +22,7 @@ class PlacementParams:
     name: str
     bootstrap: str
     port: int | None = None
+    listen: str = LOOPBACK
     silent_s_max: float = 5.0
     plan_patience_s: float = 1.0
     recovering_per_host_max: int = 16

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.settings import NAMES, OTHER_VARIABLES, SettingsError, as_environment, load_settings
+from services.settings import COMPOSE_VARIABLES, NAMES, OTHER_VARIABLES, SettingsError, as_environment, load_settings
 
 
 @pytest.fixture
@@ -81,7 +81,16 @@ def test_variables_that_other_parts_read_are_known(folder: Path) -> None:
     """Otherwise one of them could be taken for a misspelt setting."""
     services = Path(__file__).parents[3] / "services"
     read = {name for file in services.rglob("*.py") for name in re.findall(r'"STIGMERGY_([A-Z_]+)"', file.read_text())}
-    assert set() == read - {name.upper() for name in NAMES} - set(OTHER_VARIABLES) - {"CONFIG"}
+    assert set() == read - {name.upper() for name in NAMES} - {*OTHER_VARIABLES, *COMPOSE_VARIABLES, "CONFIG"}
+
+
+def test_settings_of_the_compose_files_are_not_taken_for_misspelt_ones(folder: Path) -> None:
+    """A shell that has them exported can still use the command."""
+    example = (Path(__file__).parents[3] / "compose" / ".env.example").read_text()
+    names = re.findall(r"^#?(STIGMERGY_\w+)=", example, re.MULTILINE)
+    assert 20 < len(names)
+    ours = {f"STIGMERGY_{name.upper()}" for name in NAMES}
+    assert load_settings(environment={name: "x" for name in names if name not in ours})
 
 
 def test_a_named_file_must_exist(folder: Path) -> None:

@@ -1,0 +1,106 @@
+"""`python -m services.containers.volumes`: the first container of a stack looks at its volumes before anybody writes.
+
+Kafka and Redis keep their data in volumes of their own. A third one, the cluster's, has the key that hosts know each
+other by, made at the first start, and a note of the versions that wrote to the volumes: an older Kafka can't read what
+a newer one wrote, and would say so only in a long trace, again and again.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from services.cluster_key import make_key
+from services.settings import SettingsError
+
+CLUSTER = Path("/var/lib/stigmergy/cluster")
+KAFKA = Path("/volumes/kafka")
+KEY, NOTE = "cluster.key", "written-by.json"
+EXIT_REFUSED = 2
+WIPE = "docker compose --file compose/compose.yaml down --volumes"
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest versions that wrote to the volumes of this stack."""
+
+    stigmergy: str
+    kafka: str | None = None
+
+
+def look(cluster: Path, kafka: Path, environment: Mapping[str, str], *, ours: str) -> None:
+    """Makes the key and the note, or raises SettingsError if the volumes belong to something else."""
+    theirs = environment.get("CLUSTER_ID")
+    found = _kafka_cluster(kafka)
+    if theirs and found not in (None, theirs):
+        raise SettingsError(
+            f"the volume of Kafka belongs to the cluster {found}, and STIGMERGY_CLUSTER_ID is {theirs}",
+            f"set STIGMERGY_CLUSTER_ID={found} in compose/.env, or begin anew, without the data: {WIPE}",
+        )
+    now = Note(stigmergy=ours, kafka=_tag(environment.get("KAFKA_IMAGE", "")))
+    before = _read_note(cluster / NOTE)
+    if before is not None:
+        _refuse_older("Stigmergy", "STIGMERGY_IMAGE", before.stigmergy, now.stigmergy, digits=2)
+        _refuse_older("Kafka", "STIGMERGY_KAFKA_IMAGE", before.kafka, now.kafka, digits=2)
+        now = Note(stigmergy=now.stigmergy, kafka=now.kafka or before.kafka)
+    make_key(cluster / KEY)
+    part = (cluster / NOTE).with_suffix(".part")
+    part.write_bytes(msgspec.json.encode(now) + b"\n")
+    part.rename(cluster / NOTE)
+
+
+def _refuse_older(what: str, variable: str, before: str | None, now: str | None, *, digits: int) -> None:
+    """Raises SettingsError if the volumes were written by a later release; a version that is not known is let pass."""
+    if before and now and _numbers(before)[:digits] > _numbers(now)[:digits]:
+        raise SettingsError(
+            f"the volumes were written by {what} {before}, and this is {now}: it can't read them",
+            f"set {variable} in compose/.env to {before} or newer, or begin anew, without the data: {WIPE}",
+        )
+
+
+def _kafka_cluster(folder: Path) -> str | None:
+    """The id of the cluster whose data is in this folder; None if there is no data."""
+    try:
+        text = (folder / "meta.properties").read_text()
+    except FileNotFoundError:
+        return None
+    found = re.search(r"^cluster\.id=(\S+)$", text, re.MULTILINE)
+    return found[1] if found else "(none)"
+
+
+def _read_note(path: Path) -> Note | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Note)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as fault:
+        raise SettingsError(
+            f"{path} in the volume of the cluster is no note of ours: {fault}",
+            f"is it the volume of something else? To begin anew, without the data: {WIPE}",
+        ) from fault
+
+
+def _tag(image: str) -> str | None:
+    """The version in an image's name, such as apache/kafka:4.1.0; None if there is none."""
+    found = re.search(r":v?(\d+(?:\.\d+)+)", image)
+    return found[1] if found else None
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text))
+
+
+def main() -> None:
+    """Entry of the process."""
+    try:
+        look(CLUSTER, KAFKA, os.environ, ours=version("stigmergy"))
+    except SettingsError as refusal:
+        print(f"{refusal.what}\n  next: {refusal.remedy}", file=sys.stderr)  # noqa: T201 - a container's last words
+        sys.exit(EXIT_REFUSED)
+
+
+if __name__ == "__main__":
+    main()
