@@ -32,9 +32,12 @@ class Refusal:
 
 
 def why_refused(
-    flow: Flow, views: Sequence[HostView], delay_ms: Callable[[str, str], float], *, rng: Chance
+    flow: Flow, views: Sequence[HostView], delay_ms: Callable[[str, str], float], *, rng: Chance, fixed_ms: float = 0.0
 ) -> Refusal:
-    """What keeps a flow from being placed on these hosts, whose loads do not count the flow itself."""
+    """What keeps a flow from being placed on these hosts, whose loads do not count the flow itself.
+
+    `fixed_ms`: what it takes wherever it runs; the flow's own bound is what was left beside that.
+    """
     ordered = sorted(views, key=lambda view: view.host)
     names = [view.host for view in ordered]
     hosts = tuple(Host(view.host, view.capacity) for view in ordered)
@@ -47,13 +50,14 @@ def why_refused(
         return Refusal("unknown", str(fault))
     except NoFeasibleHost as fault:
         return Refusal("capacity", str(fault))
-    best_ms = evaluate(problem, proposal.placement).of(flow.name).latency.mean_ms
+    best_ms = fixed_ms + evaluate(problem, proposal.placement).of(flow.name).latency.mean_ms
+    bound_ms = fixed_ms + flow.latency_bound_ms
     nearest_ms = float(math.ceil(best_ms * MARGIN))
-    if best_ms < flow.latency_bound_ms:
+    if best_ms < bound_ms:
         return Refusal("none", f"a placement of {best_ms:.1f} ms seems possible", nearest_ms)
     return Refusal(
         "latency",
-        f"the best placement takes {best_ms:.1f} ms, the bound is {flow.latency_bound_ms:g} ms; "
+        f"the best placement takes {best_ms:.1f} ms, the bound is {bound_ms:g} ms; "
         f"relax qos.latency_ms to {nearest_ms:g}, or add a faster host near the flow",
         nearest_ms,
     )

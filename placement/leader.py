@@ -390,7 +390,8 @@ class Leader:
             beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
             objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
             if objection is not None:
-                return self._rest([Stayed(self.flow.name, now_cost, attempt.cost_ms, objection)])
+                own_ms = self._measured.own_ms if self._measured is not None else math.nan
+                return self._rest([Stayed(self.flow.name, now_cost, attempt.cost_ms, objection, own_ms)])
         return self._enforce()
 
     def _present_cost_ms(self) -> float:

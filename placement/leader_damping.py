@@ -52,6 +52,9 @@ class Damping:
         # Ants 3.9: better by the factor beta.
         if not new_cost * beta < now_cost:
             return f"{new_cost:.2f} ms is not better than {now_cost:.2f} ms by the factor {beta:g}"
+        least_ms = self._params.gain_ms_min
+        if now_cost - new_cost < least_ms:
+            return f"{new_cost:.2f} ms is better than {now_cost:.2f} ms by less than {least_ms:g} ms"
         too_soon = None if comparison.cut_off else self._too_soon(comparison, now_ms=now_ms)
         if too_soon is not None or math.isinf(now_cost):
             return too_soon  # cut off or overloaded: any other host is better, however long the move takes

@@ -1,5 +1,6 @@
 """What a leader is told beside its ants' news, and what it asks of its body beside sending messages."""
 
+import math
 from dataclasses import dataclass
 
 from placement.model import Flow, Plan
@@ -133,6 +134,8 @@ class Stayed:
     now_cost_ms: float
     best_cost_ms: float
     why: str
+    own_ms: float = math.nan
+    """The flow's own latency where it runs, as the model sees it now; unknown if nobody could ask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,8 @@ class LeaderParams:
     """False: a placed flow stays where it is (the paper's comparison without self-optimisation)."""
     cool_down_rounds: int = 3
     """A task does not return to a host it left less than this many rounds ago."""
+    gain_ms_min: float = 0.0
+    """Less than this is not worth a move, whatever share of the cost it is: delays are not known better."""
     pause_ms: float = 70.0
     """Predicted pause of a moved task."""
     horizon_ms: float = 60_000.0
@@ -86,8 +88,16 @@ class LeaderParams:
 
 IMPROVED_LEADER = LeaderParams()
 
-LIVE_LEADER = LeaderParams(budget_share=2e-3, retainer_per_ms=0.1, every_edge_travels=True, look_at_drift=0.3)
-"""On Kafka: a world of few hosts, where one round of ants is a small thing beside what a full host costs."""
+LIVE_LEADER = LeaderParams(
+    cool_down_rounds=12,
+    gain_ms_min=3.0,
+    budget_share=2e-3,
+    retainer_per_ms=0.1,
+    every_edge_travels=True,
+    look_at_drift=0.3,
+)
+"""On Kafka: a world of few hosts, where one round of ants is a small thing beside what a full host costs, and delays
+are measured on machines that do other things too."""
 
 PAPER_LEADER = LeaderParams(
     placing=Release(routing_ants=100, enough_routing_ants=30, scouts=30, enough_reports=10),

@@ -1,5 +1,6 @@
 """`stigmergy explain`: why each part of a flow runs where it does, what else was found, and how well it was told."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from services.registry.pauses import predicted_pause_ms
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
 from topics import catalogue
+from topics.messages import Decision
 
 app = typer.Typer()
 
@@ -43,19 +45,30 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dic
     plan = view.plans.get(flow)
     decisions = flow_decisions(view, flow)
     measured = [line.latency_ms_p50 for line in lines if line.latency_ms_p50 is not None]
+    predicted = predicted_ms(decisions)
     return {
         "flow": flow,
         "policy": policy.policy if (policy := view.policies.get(("flow", flow))) is not None else "as its file says",
         "plan": plan.hash if plan is not None else None,
         "reason": plan.reason if plan is not None else None,
         "basis": plan.basis if plan is not None else {},
-        "predicted_latency_ms": plan.latency_ms if plan is not None else None,
+        "predicted_latency_ms": predicted[0] if predicted is not None else None,
+        "predicted_at_last_segment_ms": predicted[1] if predicted is not None else None,
         "measured_latency_ms_p50": max(measured, default=None),
         "predicted_pause_ms": predicted_pause_ms(view),
         "segments": [_segment(view, flow, segment, lines) for segment in _segments(view, flow)],
         "alternatives": list(plan.alternatives) if plan is not None else [],
         "last_decision": decisions[-1] if decisions else None,
     }
+
+
+def predicted_ms(decisions: Sequence[Decision]) -> tuple[float, float] | None:
+    """The latency that the flow's leader last predicted: to the sinks, and to where hosts measure it."""
+    for each in reversed(decisions):
+        whole, beyond = each.evidence.get("latency_ms"), each.evidence.get("beyond_ms")
+        if each.kind in ("planned", "kept") and isinstance(whole, float | int) and isinstance(beyond, float | int):
+            return whole, max(0.0, whole - beyond)
+    return None
 
 
 def _segments(view: RegistryView, flow: str) -> list[str]:
@@ -97,11 +110,14 @@ def _show(values: dict[str, Any]) -> None:
     if values["plan"] is not None:
         basis = ", ".join(f"{name} {each}" for name, each in sorted(values["basis"].items()))
         console.print(f"plan {values['plan']}: {values['reason']} ({basis or 'no basis told'})", soft_wrap=True)
-        measured = values["measured_latency_ms_p50"]
-        console.print(
-            f"latency: predicted {values['predicted_latency_ms']:.1f} ms, "
-            f"measured {f'{measured:.1f} ms (median)' if measured is not None else 'not yet'}"
-        )
+        measured, predicted = values["measured_latency_ms_p50"], values["predicted_latency_ms"]
+        if predicted is not None:
+            console.print(
+                f"latency: predicted {predicted:.1f} ms to the sinks; to the end of the last segment predicted "
+                f"{values['predicted_at_last_segment_ms']:.1f} ms, "
+                f"measured {f'{measured:.1f} ms (median)' if measured is not None else 'not yet'}",
+                soft_wrap=True,
+            )
     for segment in values["segments"]:
         name = f"{', '.join(segment['operators'])} on {', '.join(segment['hosts'])}"
         console.print(Text.assemble(("  ", ""), (name, "bold"), f": {segment['why']}"), soft_wrap=True)

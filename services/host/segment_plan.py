@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from services.operators.pruning import Fields, fields_read
 from services.operators.wiring import input_name
 from topics.flow.graph import Edge, FlowGraph, Segment
-from topics.flow.specs import Delivery, Sink, Source
+from topics.flow.specs import Delivery, FlowSpec, Sink, Source
 from topics.names import edge_topic, snapshot_topic
 
 COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_once": 500}
@@ -110,17 +110,20 @@ def plan_segment(graph: FlowGraph, segment_id: str, topic_partitions: Mapping[st
             return Output(edge.stream, topic, edge.rekey.partitions, None, edge.rekey.by)
         return Output(edge.stream, topic, partitions_of(graph, segment, topic_partitions), None, None)
 
-    bound_ms = graph.spec.qos.latency_ms
-    most_ms = COMMIT_INTERVAL_MS_MAX[graph.spec.delivery]
-    interval_ms = min(most_ms, bound_ms / COMMITS_PER_BOUND) if bound_ms else most_ms
     return SegmentPlan(
         graph=graph,
         segment=segment,
         partitions=partitions_of(graph, segment, topic_partitions),
         inputs=tuple({each.name: each for each in map(input_of, segment.inputs)}.values()),
         outputs=tuple(map(output_of, segment.outputs)),
-        commit_interval_s=interval_ms / 1_000,
+        commit_interval_s=commit_interval_ms(graph.spec) / 1_000,
     )
+
+
+def commit_interval_ms(spec: FlowSpec) -> float:
+    """How often a flow's tasks commit: often enough that a bound on latency leaves room for it."""
+    bound_ms, most_ms = spec.qos.latency_ms, COMMIT_INTERVAL_MS_MAX[spec.delivery]
+    return min(most_ms, bound_ms / COMMITS_PER_BOUND) if bound_ms else most_ms
 
 
 def partitions_of(graph: FlowGraph, segment: Segment, topic_partitions: Mapping[str, int]) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow
-from services.host.cell.plan_words import kept, planned, refused
+from services.host.cell.plan_words import Prediction, kept, planned, refused
 from topics import catalogue
 from topics.messages import CommittedPlan, Message
 from topics.topic import Topic
@@ -49,24 +49,27 @@ class Chronicle:
         """A person waits for the next decision on this flow."""
         self._requests[flow] = request
 
-    def committed(self, plan: CommittedPlan) -> None:
-        """A leader committed a plan, or ended one."""
+    def committed(self, plan: CommittedPlan, prediction: Prediction) -> None:
+        """A leader committed a plan."""
         self._plans[plan.flow] = plan
-        if plan.hosts:
-            self._decisions.append(planned(plan, request=self._requests.pop(plan.flow, None)))
+        self._decisions.append(planned(plan, prediction, request=self._requests.pop(plan.flow, None)))
 
-    def stayed(self, stayed: Stayed) -> None:
+    def ended(self, plan: CommittedPlan) -> None:
+        """A leader ended its flow."""
+        self._plans[plan.flow] = plan
+
+    def stayed(self, stayed: Stayed, prediction: Prediction) -> None:
         """A round of ants found nothing worth a move."""
         now_ms, request = self._now_ms(), self._requests.pop(stayed.flow, None)
         if request is not None or now_ms - self._stayed_ms.get(stayed.flow, 0.0) >= STAYED_EVERY_MS:
             self._stayed_ms[stayed.flow] = now_ms
-            self._decisions.append(kept(stayed, by=self._host, now_ms=int(now_ms), request=request))
+            self._decisions.append(kept(stayed, prediction, by=self._host, now_ms=int(now_ms), request=request))
 
-    def refused(self, gave_up: GaveUp, refusal: Refusal, flow: Flow) -> None:
-        """A flow found no place."""
-        request = self._requests.pop(flow.name, None)
+    def refused(self, gave_up: GaveUp, refusal: Refusal, flow: Flow, *, bound_ms: float | None) -> None:
+        """A flow found no place within the bound that its user gave."""
+        request, now_ms = self._requests.pop(flow.name, None), int(self._now_ms())
         self._decisions.append(
-            refused(gave_up, refusal, flow, by=self._host, now_ms=int(self._now_ms()), request=request)
+            refused(gave_up, refusal, flow, bound_ms=bound_ms, by=self._host, now_ms=now_ms, request=request)
         )
 
     def forget(self, flow: str) -> None:

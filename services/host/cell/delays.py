@@ -1,14 +1,18 @@
 """Delays: how long data takes between any two hosts, as far as somebody has measured it. Pure.
 
 Every host publishes the round trips that it measured. The lower quartile of the last ones counts: what a busy moment
-adds to some of them is no property of the way. Half of it is the delay; of the two that a pair's hosts measured, the
-smaller. A pair that nobody measured yet is taken for as far apart as its regions are, and else for a guess.
+adds to some of them is no property of the way. Half of it is one hop through Kafka; of the two that a pair's hosts
+measured, the smaller. Hosts probe themselves, too: what the shortest such hop takes is the work of broker and clients
+that every hop costs (`hop_ms`), and what a hop takes beyond it is the delay between two hosts. A pair that nobody
+measured yet is taken for as far apart as its regions are, and else for a guess.
 """
 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median, quantiles
+
+from placement.hop import HopParams
 
 SAMPLES = 12
 SAME_REGION_MS = 2.0
@@ -55,17 +59,27 @@ class Delays:
         """Whether this is more than a guess."""
         return (a, b) in self._measured or (b, a) in self._measured
 
+    @property
+    def hop_ms(self) -> float:
+        """What every hop through Kafka costs, wherever its ends are."""
+        own = [delay_ms for (a, b), delay_ms in self._measured.items() if a == b]
+        return min(own, default=HopParams().base_ms)
+
     def delay_ms(self, a: str, b: str) -> float:
-        """One way, either way."""
+        """One way, either way, beside what every hop costs."""
         if a == b:
             return 0.0
         known = [self._measured[pair] for pair in ((a, b), (b, a)) if pair in self._measured]
-        return min(known) if known else self._guess_ms(a, b)
+        return max(0.0, min(known) - self.hop_ms) if known else self._guess_ms(a, b)
 
     def _guess_ms(self, a: str, b: str) -> float:
         regions = self._regions_of(a, b)
         if regions not in self._between:
-            alike = [delay_ms for pair, delay_ms in self._measured.items() if self._regions_of(*pair) == regions]
+            alike = [
+                max(0.0, delay_ms - self.hop_ms)
+                for pair, delay_ms in self._measured.items()
+                if self._regions_of(*pair) == regions and pair[0] != pair[1]
+            ]
             guess = SAME_REGION_MS if regions[0] == regions[1] else OTHER_REGION_MS
             self._between[regions] = median(alike) if alike else guess
         return self._between[regions]

@@ -7,14 +7,15 @@ service is all that one record entering it causes inside. `origins` says of ever
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from placement.model import Edge, Flow, Sink, Source, Task
+from services.host.cell.flow_hops import FlowHops
 from services.host.cell.flow_measures import FlowMeasures
 from services.host.cell.pins import Why, pin
+from services.host.segment_plan import commit_interval_ms
 from topics.flow import specs
 from topics.flow.graph import FlowGraph, Operator, Segment
 
@@ -24,6 +25,10 @@ RATE_PER_MS = 0.1
 RATE_PER_MS_MIN = 1e-6
 """One record in a quarter of an hour: the model divides by rates."""
 BATCH_MIN = 1e-6
+BOUND_MS_MIN = 1e-3
+"""A bound that the hops alone break; the brain knows no bound of 0."""
+BETA = 1.2
+"""By this factor a place must be better (Ants 3.9): what hosts measure of delays and services is not exact."""
 MESSAGE_BYTES = 200.0
 HANDLING_VWU = 0.002
 """To fetch, decode, encode and write a record, beside what its operators do (docs/benchmarks.md: 3.1 s a million)."""
@@ -53,10 +58,17 @@ class FlowModel:
     origins: dict[tuple[str, str], Origin]
     pins: dict[str, Why]
     """Why each source and sink stands where it does."""
+    hops: FlowHops
+    """What the flow's hops cost wherever it runs. The brain does not see it: its bound is that much smaller."""
 
 
-def model_flow(graph: FlowGraph, regions: Mapping[str, str], measures: FlowMeasures | None = None) -> FlowModel:
-    """`regions`: the region of each live host (at least one). `measures` None: the flow has not run yet."""
+def model_flow(
+    graph: FlowGraph, regions: Mapping[str, str], measures: FlowMeasures | None = None, *, hop_ms: float = 0.0
+) -> FlowModel:
+    """`regions`: the region of each live host (at least one). `measures` None: the flow has not run yet.
+
+    `hop_ms`: what any hop through Kafka costs beside the distance.
+    """
     known = _Operators(graph, measures)
     spec = graph.spec
     origins: dict[tuple[str, str], Origin] = {}
@@ -79,10 +91,18 @@ def model_flow(graph: FlowGraph, regions: Mapping[str, str], measures: FlowMeasu
         tuple(tasks),
         tuple(Sink(sink.name, pins[sink.name].host) for sink in spec.sinks),
         tuple(edges),
-        latency_bound_ms=spec.qos.latency_ms or math.inf,
         weight=spec.qos.weight,
+        beta=BETA,
     )
-    return FlowModel(flow, origins, {name: each.why for name, each in pins.items()})
+    hops = FlowHops.of(flow.graph, hop_ms=hop_ms, commit_ms=commit_wait_ms(spec))
+    if spec.qos.latency_ms:
+        flow = replace(flow, latency_bound_ms=max(BOUND_MS_MIN, spec.qos.latency_ms - hops.total_ms))
+    return FlowModel(flow, origins, {name: each.why for name, each in pins.items()}, hops)
+
+
+def commit_wait_ms(spec: specs.FlowSpec) -> float:
+    """How long a result waits, on average, until it may be read: exactly once, half the time between two commits."""
+    return commit_interval_ms(spec) / 2 if spec.delivery == "exactly_once" else 0.0
 
 
 class _Operators:

@@ -32,9 +32,10 @@ from placement.model import Flow, Plan
 from placement.model import Placement as PlacedTasks
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.chronicle import Chronicle, Publish
+from services.host.cell.delays import Delays
 from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import ended_plan, plan_message
+from services.host.cell.plan_words import Prediction, ended_plan, plan_message
 from services.host.cell.rows import RecentRows
 from services.host.graphs import compiled
 from services.registry.view import RegistryView
@@ -106,7 +107,7 @@ class Leaders:
         fresh: Callable[[], Awaitable[None]],
         publish: Publish,
         now_ms: Callable[[], float],
-        delay_ms: Callable[[str, str], float],
+        delays: Delays,
         params: LeaderParams = LIVE_LEADER,
     ) -> None:
         """`fresh` waits until the registry has been read to its end."""
@@ -115,7 +116,7 @@ class Leaders:
         self._leases = leases
         self._fresh = fresh
         self._now_ms = now_ms
-        self._delay_ms = delay_ms
+        self._delays = delays
         self._params = params
         self._led: dict[str, Led] = {}
         self._graphs: dict[str, tuple[int, FlowGraph | None]] = {}
@@ -163,16 +164,18 @@ class Leaders:
         if isinstance(decided, GaveUp):
             self._unexplained[flow] = decided
         elif isinstance(decided, Stayed):
-            self._chronicle.stayed(decided)
+            self._chronicle.stayed(decided, self._prediction(leader, led, decided.own_ms))
         elif isinstance(decided, Published):
             delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
+            prediction = self._prediction(leader, led, decided.own_ms)
             self._chronicle.committed(
                 plan_message(
                     decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
-                )
+                ),
+                prediction,
             )
         elif isinstance(decided, Withdrawn):
-            self._chronicle.committed(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
+            self._chronicle.ended(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
 
     @property
@@ -183,6 +186,10 @@ class Leaders:
             or bool(self._unexplained)
             or (bool(self._waiting) and self._placing() < PLACING_MAX)
         )
+
+    def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
+        beyond_ms = led.model.hops.beyond_ms(leader.flow.graph, leader.running, self._delays.delay_ms)
+        return Prediction(own_ms + led.model.hops.total_ms, beyond_ms)
 
     # Who leads.
 
@@ -294,7 +301,7 @@ class Leaders:
 
     def _modelled(self, graph: FlowGraph) -> FlowModel:
         measures = self.rows.measures(graph.spec.name, self._surface.capacities)
-        model = model_flow(graph, self._surface.regions, measures)
+        model = model_flow(graph, self._surface.regions, measures, hop_ms=self._delays.hop_ms)
         # A tapped task would feed this flow from another flow's edge topic; hosts do not read those (decision 0123).
         tasks = tuple(replace(task, identity="") for task in model.flow.tasks)
         return replace(model, flow=replace(model.flow, tasks=tasks))
@@ -360,8 +367,9 @@ class Leaders:
                 why_refused,
                 leader.flow,
                 [*views, cell.view(without_flow=name)],
-                self._delay_ms,
+                self._delays.delay_ms,
                 rng=self._body.chance("admission"),
+                fixed_ms=self._led[name].model.hops.total_ms,
             )
             log.warning("a flow is refused", flow=name, binding=refusal.binding, why=refusal.why)
-            self._chronicle.refused(gave_up, refusal, leader.flow)
+            self._chronicle.refused(gave_up, refusal, leader.flow, bound_ms=self._led[name].graph.spec.qos.latency_ms)

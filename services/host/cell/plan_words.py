@@ -1,6 +1,7 @@
 """From what a leader decided to the messages that tell of it. Pure."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from placement.admission import Refusal
@@ -13,6 +14,20 @@ from services.registry.decisions import decision
 from topics.messages import Alternative, CommittedPlan, Message, SegmentMove
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
 from topics.topic import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A flow's latency as the model sees it: in all, and the part of it behind the last segment, up to the sinks."""
+
+    latency_ms: float
+    beyond_ms: float
+
+    def evidence(self) -> dict[str, float]:
+        """For the history; nothing while it is not known."""
+        if not math.isfinite(self.latency_ms):
+            return {}
+        return {"latency_ms": self.latency_ms, "beyond_ms": self.beyond_ms}
 
 
 def plan_message(
@@ -29,13 +44,15 @@ def plan_message(
         hosts={task: host for _, task, host in plan.placement.spots},
         moves=tuple(SegmentMove(move.task, move.origin, move.target) for move in plan.moves),
         cost_ms=_finite(published.cost_ms),
-        latency_ms=_finite(published.own_ms),
+        latency_ms=_finite(published.own_ms + model.hops.total_ms),
         reason=published.reason,
         leader=leader.host,
         term=term,
         decided_ms=now_ms,
         basis=basis | {"delays": delays},
-        alternatives=tuple(_alternative(each) for each in published.alternatives[:ALTERNATIVES_MAX]),
+        alternatives=tuple(
+            _alternative(each, model.hops.total_ms) for each in published.alternatives[:ALTERNATIVES_MAX]
+        ),
     )
 
 
@@ -58,7 +75,7 @@ def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> Comm
     )
 
 
-def planned(plan: CommittedPlan, *, request: str | None) -> tuple[Topic[Any], Message]:
+def planned(plan: CommittedPlan, prediction: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history: a leader committed a plan."""
     where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
     return decision(
@@ -70,11 +87,13 @@ def planned(plan: CommittedPlan, *, request: str | None) -> tuple[Topic[Any], Me
         flow=plan.flow,
         plan=plan.hash,
         request=request,
-        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms, "epoch": float(plan.epoch)},
+        evidence={"cost_ms": plan.cost_ms, "epoch": float(plan.epoch)} | prediction.evidence(),
     )
 
 
-def kept(stayed: Stayed, *, by: str, now_ms: int, request: str | None) -> tuple[Topic[Any], Message]:
+def kept(
+    stayed: Stayed, prediction: Prediction, *, by: str, now_ms: int, request: str | None
+) -> tuple[Topic[Any], Message]:
     """For the history: ants looked for a better place, and the flow stays where it is."""
     evidence = {"now_cost_ms": stayed.now_cost_ms, "best_cost_ms": stayed.best_cost_ms}
     return decision(
@@ -85,17 +104,17 @@ def kept(stayed: Stayed, *, by: str, now_ms: int, request: str | None) -> tuple[
         now_ms=now_ms,
         flow=stayed.flow,
         request=request,
-        evidence={name: value for name, value in evidence.items() if math.isfinite(value)},
+        evidence={name: value for name, value in evidence.items() if math.isfinite(value)} | prediction.evidence(),
     )
 
 
 def refused(
-    gave_up: GaveUp, refusal: Refusal, flow: Flow, *, by: str, now_ms: int, request: str | None
+    gave_up: GaveUp, refusal: Refusal, flow: Flow, *, bound_ms: float | None, by: str, now_ms: int, request: str | None
 ) -> tuple[Topic[Any], Message]:
     """For the history and for whoever submitted the flow: what stands in the way, and what would do."""
     evidence: dict[str, float | str] = {"binding": refusal.binding, "attempts": gave_up.why}
-    if math.isfinite(flow.latency_bound_ms):
-        evidence["bound_ms"] = flow.latency_bound_ms
+    if bound_ms is not None:
+        evidence["bound_ms"] = bound_ms
     if refusal.nearest_bound_ms is not None:
         evidence["nearest_bound_ms"] = refusal.nearest_bound_ms
     why = refusal.why if refusal.binding != "none" else f"{gave_up.why}; {refusal.why}, so it is tried again"
@@ -103,14 +122,14 @@ def refused(
     return decision("refused", what, why, by=by, now_ms=now_ms, flow=flow.name, request=request, evidence=evidence)
 
 
-def _alternative(each: PassedOver) -> Alternative:
+def _alternative(each: PassedOver, hops_ms: float) -> Alternative:
     dearer_ms = each.cost_ms - each.best_cost_ms
     why = (
         f"it costs {dearer_ms:.2f} ms more than what was chosen"
         if dearer_ms > 0
         else "it costs less by itself, but keeps the rest of the flow farther away"
     )
-    return Alternative(dict(each.hosts), _finite(each.cost_ms), _finite(each.own_ms), why)
+    return Alternative(dict(each.hosts), _finite(each.cost_ms), _finite(each.own_ms + hops_ms), why)
 
 
 def _finite(value_ms: float) -> float:

@@ -128,7 +128,7 @@ class CellService:
             fresh=fresh,
             publish=self._publish,
             now_ms=clock.now_ms,
-            delay_ms=self._delays.delay_ms,
+            delays=self._delays,
         )
 
     def _pheromone_store(self, identity: Identity) -> PheromoneStore | None:
@@ -200,7 +200,7 @@ class CellService:
                 self._echoed(contents.sender, each.ant)
             else:
                 ants.append(each)
-        self.body.take(ants, contents.sender, hop_ms=max(0.0, came_ms - contents.sent_ms))
+        self.body.take(ants, contents.sender, hop_ms=max(0.0, came_ms - contents.sent_ms - self._delays.hop_ms))
         if self.leaders.has_news:
             self._changed.set()
 
@@ -284,7 +284,7 @@ class CellService:
 
     def _relink(self, surface: Surface) -> None:
         now_ms = brain_ms()
-        self._probing.watch(set(surface.regions) - {self._host}, now_ms=now_ms)
+        self._probing.watch(set(surface.regions), now_ms=now_ms)
         away = self._probing.unreachable() | self._probing.strangers(now_ms=now_ms)
         stamp = (tuple(surface.regions.items()), self._delays.version, away)
         if stamp != self._links_stamp:

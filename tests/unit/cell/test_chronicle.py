@@ -7,10 +7,13 @@ from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow, Sink, Source, Task, chain
 from services.host.cell.chronicle import STAYED_EVERY_MS, Chronicle
+from services.host.cell.plan_words import Prediction
 from topics.messages import CommittedPlan, Decision, Message
 from topics.topic import Topic
 
 FLOW: Flow = chain("talk", Source("in", "a", 0.1), (Task("talk.1", 1.0),), Sink("out", "b"), latency_bound_ms=15.0)
+
+PREDICTION = Prediction(12.0, 4.0)
 
 
 def plan(epoch: int = 1, term: int = 7, host: str | None = "a") -> CommittedPlan:
@@ -61,7 +64,7 @@ def test_a_plan_is_sent_again_until_it_has_arrived() -> None:
     topics = Topics()
     chronicle = topics.chronicle()
     topics.is_away = True
-    chronicle.committed(plan())
+    chronicle.committed(plan(), PREDICTION)
     send(chronicle)
     assert not chronicle.is_told("talk")
     topics.is_away = False
@@ -76,7 +79,7 @@ def test_a_leader_that_lost_its_lease_publishes_nothing() -> None:
     for term in (None, 8):
         topics = Topics()
         chronicle = topics.chronicle()
-        chronicle.committed(plan(host=None))
+        chronicle.ended(plan(host=None))
         send(chronicle, term)
         assert ([], True) == (topics.got, chronicle.is_told("talk"))
 
@@ -86,16 +89,16 @@ def test_rounds_that_change_nothing_are_told_now_and_then_and_whenever_somebody_
     topics = Topics()
     chronicle = topics.chronicle()
     stayed = Stayed("talk", 3.0, float("nan"), "not better by the factor 1.1")
-    chronicle.stayed(stayed)
+    chronicle.stayed(stayed, PREDICTION)
     topics.now_ms += 1_000
-    chronicle.stayed(stayed)
+    chronicle.stayed(stayed, PREDICTION)
     chronicle.asked("talk", "r-1")
-    chronicle.stayed(stayed)
+    chronicle.stayed(stayed, PREDICTION)
     topics.now_ms += STAYED_EVERY_MS
-    chronicle.stayed(stayed)
+    chronicle.stayed(stayed, PREDICTION)
     send(chronicle)
     assert [None, "r-1", None] == [each.request for each in topics.decisions()]
-    assert {"now_cost_ms": 3.0} == topics.decisions()[0].evidence
+    assert {"now_cost_ms": 3.0, "latency_ms": 12.0, "beyond_ms": 4.0} == topics.decisions()[0].evidence
 
 
 def test_a_refusal_names_the_constraint_the_bound_and_what_would_do() -> None:
@@ -103,8 +106,8 @@ def test_a_refusal_names_the_constraint_the_bound_and_what_would_do() -> None:
     topics = Topics()
     chronicle = topics.chronicle()
     gave_up = GaveUp("talk", "no scout came back")
-    chronicle.refused(gave_up, Refusal("latency", "the best placement takes 21.0 ms", 23.0), FLOW)
-    chronicle.refused(gave_up, Refusal("none", "a placement of 9.0 ms seems possible", 10.0), FLOW)
+    chronicle.refused(gave_up, Refusal("latency", "the best placement takes 21.0 ms", 23.0), FLOW, bound_ms=15.0)
+    chronicle.refused(gave_up, Refusal("none", "a placement of 9.0 ms seems possible", 10.0), FLOW, bound_ms=15.0)
     send(chronicle)
     first, second = topics.decisions()
     assert ("refused", "the best placement takes 21.0 ms") == (first.kind, first.why)

@@ -10,12 +10,13 @@ from placement.leader import Leader
 from placement.leader_events import Published
 from placement.leader_phases import Phase
 from services.host.cell.body import CellBody, Decided
+from services.host.cell.delays import Delays
 from services.host.cell.leaders import PLACING_MAX, Leaders, Surface, lease_of
 from services.host.cell.pins import pin
 from services.registry.view import RegistryView
 from topics.ants.envelope import Travelling
 from topics.flow.file import parse_graph
-from topics.messages import CommittedPlan, FlowRevision, Message, Request
+from topics.messages import CommittedPlan, Decision, FlowRevision, Message, Request
 from topics.topic import Topic
 
 TEXT = """
@@ -96,13 +97,14 @@ class Ground:
             now_ms=lambda: 1e6,
             decided=self._decided,
         )
+        self.delays = Delays(REGIONS)
         self.leaders = Leaders(
             self.body,
             self.keeper,
             fresh=self._fresh,
             publish=self._publish,
             now_ms=lambda: 1e6,
-            delay_ms=lambda a, b: 1.0,
+            delays=self.delays,
         )
 
     def _decided(self, leader: Leader, decided: Decided) -> None:
@@ -258,7 +260,12 @@ def test_a_plan_carries_the_term_and_where_its_numbers_came_from() -> None:
         ground.leaders.decided(leader, Published(leader.plan, 2.5, "a better place", own_ms=1.5))
         await ground.arrange()
         (plan,) = ground.plans()
-        assert ("a", 7, 1, 2.5, 1.5) == (plan.leader, plan.term, plan.revision, plan.cost_ms, plan.latency_ms)
+        assert ("a", 7, 1, 2.5) == (plan.leader, plan.term, plan.revision, plan.cost_ms)
+        hop_ms = ground.delays.hop_ms
+        assert 1.5 + 2 * hop_ms == plan.latency_ms, "one hop to the only segment, one from it to the sink"
+        told = next(each for each in ground.published if isinstance(each, Decision))
+        beyond_ms = hop_ms + ground.delays.delay_ms("b", "b")
+        assert (plan.latency_ms, beyond_ms) == (told.evidence["latency_ms"], told.evidence["beyond_ms"])
         assert ("default", "measured") == (plan.basis["orders.rate_per_ms"], plan.basis["delays"])
 
     play(story)

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from placement.hop import HopParams
 from services.host.cell.delays import OTHER_REGION_MS, SAME_REGION_MS, Delays, has_changed
 from services.host.cell.neighbours import neighbours_of
 from services.host.cell.probing import Probing, ProbingParams
@@ -50,8 +51,9 @@ def test_a_pair_that_nobody_measured_is_as_far_as_its_regions_are() -> None:
     """A guess by region beats a guess."""
     delays = Delays({"a": "x", "b": "x", "c": "y", "d": "y"})
     assert (SAME_REGION_MS, OTHER_REGION_MS) == (delays.delay_ms("a", "b"), delays.delay_ms("a", "c"))
+    delays.heard("a", "a", 6.0)
     delays.heard("c", "a", 80.0)
-    assert (40.0, 40.0, 40.0) == (delays.delay_ms("a", "c"), delays.delay_ms("c", "a"), delays.delay_ms("b", "d"))
+    assert (37.0, 37.0, 37.0) == (delays.delay_ms("a", "c"), delays.delay_ms("c", "a"), delays.delay_ms("b", "d"))
     assert (True, False) == (delays.is_measured("a", "c"), delays.is_measured("b", "d"))
     delays.forget("c")
     assert OTHER_REGION_MS == delays.delay_ms("a", "c")
@@ -61,14 +63,27 @@ def test_a_pair_that_nobody_measured_is_as_far_as_its_regions_are() -> None:
 def test_busy_moments_and_small_changes_leave_a_delay_as_it_is() -> None:
     """The way is the way, however busy both ends are; every change makes cells talk."""
     delays = Delays({"a": "x", "b": "x"})
+    delays.heard("a", "a", 0.0)
     for sample_ms in (10.0, 10.0, 110.0, 10.5, 410.0, 11.0, 10.0):
         delays.heard("a", "b", sample_ms)
-    assert (5.0, 1) == (delays.delay_ms("b", "a"), delays.version)
+    assert (5.0, 2) == (delays.delay_ms("b", "a"), delays.version)
     for _ in range(12):
         delays.heard("a", "b", 30.0)
     assert 15.0 == pytest.approx(delays.delay_ms("b", "a"), rel=0.15)
     delays.heard("b", "a", 20.0)
     assert 10.0 == delays.delay_ms("a", "b"), "of two that were measured, the smaller"
+
+
+def test_what_every_hop_costs_is_no_distance() -> None:
+    """Hosts probe themselves: the shortest such hop is the work of broker and clients, the rest is the way."""
+    delays = Delays({"a": "x", "b": "x"})
+    assert HopParams().base_ms == delays.hop_ms
+    delays.heard("b", "b", 12.0)
+    delays.heard("a", "a", 8.0)
+    delays.heard("a", "b", 30.0)
+    assert (4.0, 11.0, 0.0) == (delays.hop_ms, delays.delay_ms("a", "b"), delays.delay_ms("b", "b"))
+    delays.heard("b", "a", 6.0)
+    assert 0.0 == delays.delay_ms("a", "b")
 
 
 def test_neighbours_are_the_region_and_the_nearest_of_the_others() -> None:
