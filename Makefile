@@ -28,7 +28,7 @@ compose-down: ## Stop and remove those containers; their data stays in volumes
 	@docker compose --file compose/compose.yaml --profile '*' down
 
 test: setup ## Run the unit, property, simulation, integration and fault tests
-	@$(BIN)/pytest tests -m "not bench and not integration and not chaos" --numprocesses auto
+	@$(BIN)/pytest tests -m "not bench and not integration and not chaos and not e2e" --numprocesses auto
 	@$(BIN)/pytest tests/integration -m "not plain_faust"
 	@$(BIN)/pytest tests/chaos --numprocesses 2
 

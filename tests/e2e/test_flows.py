@@ -1,0 +1,30 @@
+"""Flows in containers give what the operators give in one process."""
+
+from collections.abc import Callable
+
+from services.testing import Stigmergy
+from tests.e2e.drive import Drive, Outcome
+from tests.e2e.flows import COUNTING, EVERYTHING, SUMMING
+
+
+def test_a_flow_with_every_kind_of_operator_gives_what_the_oracle_gives(
+    stigmergy: Stigmergy, report: Callable[[Outcome], None]
+) -> None:
+    """The base of all others: without a fault nothing may differ."""
+    with Drive(stigmergy, [EVERYTHING], seed=81, lasts_s=8.0) as drive:
+        pass
+    report(drive.judge())
+
+
+def test_two_flows_with_an_equal_operator_give_their_own_results_and_one_goes_without_hurting_the_other(
+    stigmergy: Stigmergy, report: Callable[[Outcome], None]
+) -> None:
+    """Whether an operator is shared is Stigmergy's affair: nobody's results may tell. The one that goes comes back."""
+    with Drive(stigmergy, [COUNTING, SUMMING], seed=82) as drive:
+        counting, summing = drive.flows
+        drive.until_results(200)
+        counting.withdraw()
+        drive.until_further_results()
+        summing.until_running()
+        drive.resubmit(counting)
+    report(drive.judge())
