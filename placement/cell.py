@@ -47,10 +47,6 @@ class UnknownMessageError(TypeError):
     """A message that no rule of a cell handles: our bug, or a newer version's ant."""
 
 
-def _unknown(_origin: str, _target: str) -> float | None:
-    return None
-
-
 def _unmeasured(_flow: str, _task: str) -> float | None:
     return None
 
@@ -86,7 +82,7 @@ class Cell:
         self.surroundings = Surroundings(host, params.surroundings, serial=born)
         self.ledger = Ledger(background)
         self.desk = Desk()
-        self.distances = Distances(exact=delay if direct else _unknown, link=self._link_ms)
+        self.distances = Distances(exact=delay if direct else None, link=self._link_ms)
         self._view = HostView(host, capacity, background, tuple(self.links_ms.items()))
         self.failures: dict[tuple[str, tuple[str, ...]], int] = {}
         self._delay = delay
@@ -178,9 +174,10 @@ class Cell:
         if atlas is not None and not pull.exact and atlas.knows(origin, target):
             # The branch between them has tasks, which may sit on hosts that make the way shorter.
             return atlas.shortest_ms(origin, target)
-        direct_ms = self.distances.exact(origin, target)
-        if direct_ms is not None:
-            return direct_ms
+        if self.distances.exact is not None:
+            direct_ms = self.distances.exact(origin, target)
+            if direct_ms is not None:
+                return direct_ms
         via = self.surroundings.via(host) or host
         told_ms = self.scents.neighbour_distance_ms(via, anchor)
         if told_ms is not None:
@@ -258,8 +255,10 @@ class Cell:
         self._view = replace(self._view, links=tuple(self.links_ms.items()))
 
     def _link_ms(self, a: str, b: str) -> float | None:
-        if self.host in (a, b):
-            return self.links_ms.get(b if a == self.host else a)
+        if a == self.host:
+            return self.links_ms.get(b)
+        if b == self.host:
+            return self.links_ms.get(a)
         return self.surroundings.link_ms(a, b)
 
     def _walker(self, ant: RoutingAnt | ScoutingAnt, now_ms: float, rng: Chance) -> list[Effect]:

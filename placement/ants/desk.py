@@ -19,7 +19,7 @@ _MAX_ORDERS = 8
 _MAX_ANSWERS = 32
 
 
-class _Folder:
+class Folder:
     """Prices and answers for one order and one load cap, valid for one state of the cell."""
 
     __slots__ = ("answers", "nearby", "pricers", "stamp")
@@ -35,32 +35,32 @@ class Desk:
     """The folders of the orders whose scouts came by last."""
 
     def __init__(self) -> None:
-        self._folders: OrderedDict[tuple[str, int, int, float], _Folder] = OrderedDict()
+        self._folders: OrderedDict[tuple[str, int, int, float], Folder] = OrderedDict()
 
-    def open(self, order: Order, alpha: float, *, stamp: tuple[Any, ...]) -> _Folder:
+    def open(self, order: Order, alpha: float, *, stamp: tuple[Any, ...]) -> Folder:
         """The folder of an order; an empty one if the cell has changed since (`stamp` differs)."""
         key = (order.flow.name, order.round, order.chain, alpha)
         folder = self._folders.get(key)
         if folder is None or folder.stamp != stamp:
-            folder = self._folders[key] = _Folder(stamp)
+            folder = self._folders[key] = Folder(stamp)
         self._folders.move_to_end(key)
         while len(self._folders) > _MAX_ORDERS:
             self._folders.popitem(last=False)
         return folder
 
     @staticmethod
-    def recall(folder: _Folder, question: Question) -> Ways | None:
+    def recall(folder: Folder, question: Question) -> Ways | None:
         """What another scout that brought the same got here."""
         return next((got for asked, got in folder.answers if asked == question), None)
 
     @staticmethod
-    def remember(folder: _Folder, question: Question, got: Ways) -> None:
+    def remember(folder: Folder, question: Question, got: Ways) -> None:
         """Keep an answer for the next scout."""
         folder.answers.append((question, got))
         del folder.answers[:-_MAX_ANSWERS]
 
     @staticmethod
-    def pricer(folder: _Folder, order: Order, view: HostView, *, cap: float, social: bool) -> Pricer:
+    def pricer(folder: Folder, order: Order, view: HostView, *, cap: float, social: bool) -> Pricer:
         """The pricer for a host, shared by the scouts of an order."""
         found = folder.pricers.get(view.host)
         if found is None or found.view is not view:

@@ -18,8 +18,8 @@ from placement.ants.trail import Trail
 class Distances(NamedTuple):
     """What a cell knows of the delay between two hosts, beside what the walk tells; None where it knows nothing."""
 
-    exact: Callable[[str, str], float | None]
-    """The delay that data would have: where every host reaches every other directly (overlay)."""
+    exact: Callable[[str, str], float | None] | None
+    """The delay that data would have, where every host reaches every other directly (overlay); None elsewhere."""
     link: Callable[[str, str], float | None]
     """The delay of a link between them; data may also go another way."""
 
@@ -73,9 +73,10 @@ def reach_ms(origin: Spot, target: Spot, distances: Distances) -> float:
     """Travel time between two spots: known directly, or along the trail and out to each side."""
     if origin.host == target.host:
         return 0.0
-    exact_ms = distances.exact(origin.host, target.host)
-    if exact_ms is not None:
-        return exact_ms
+    if distances.exact is not None:
+        exact_ms = distances.exact(origin.host, target.host)
+        if exact_ms is not None:
+            return exact_ms
     walk_ms = abs(target.position_ms - origin.position_ms) + origin.offset_ms + target.offset_ms
     if origin.offset_ms == 0.0 and target.offset_ms == 0.0:
         return walk_ms  # both on the trail
@@ -117,7 +118,7 @@ def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distances:
 
     def rank(way: Way) -> tuple[float, str]:
         # Where the rest of the way is known, that counts; else at least the way to here has to be gone.
-        rest_ms = distances.exact(way.at.host, order.end)
+        rest_ms = distances.exact(way.at.host, order.end) if distances.exact is not None else None
         if rest_ms is None:
             rest_ms = reach_ms(way.at, here, distances)
         return way.score_ms + weight * order.shares[len(way.spots)] * rest_ms, way.at.host
@@ -126,7 +127,8 @@ def extend(ways: Ways, order: Order, candidates: Sequence[Candidate], distances:
 
 
 def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, distances: Distances) -> None:
-    spot, flow = candidate.spot, order.flow
+    spot, pulls, adds_of = candidate.spot, candidate.pulls, candidate.pricer.adds
+    weight, bound_ms = order.flow.weight, order.flow.latency_bound_ms
     host = spot.host
     count = len(order.tasks)
     limits = [_limit_ms(row.get(host)) for row in best]  # what a rival way that ends at this host costs
@@ -138,29 +140,30 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
             if way.cost_ms + way.steer_ms >= most_ms or way.uses(host):
                 continue
             travel_ms = share * reach_ms(way.at, spot, distances)
-            cost_ms = way.cost_ms + flow.weight * travel_ms
+            cost_ms = way.cost_ms + weight * travel_ms
             if cost_ms + way.steer_ms >= most_ms:
                 continue
             steer_ms = way.steer_ms
             exact_ms = 0.0
             for last in range(placed, count):
-                exact_ms += candidate.pulls[last][0]
-                steer_ms += candidate.pulls[last][1]
+                pull_ms, hint_ms = pulls[last]
+                exact_ms += pull_ms
+                steer_ms += hint_ms
                 if cost_ms + exact_ms + steer_ms >= limits[last + 1]:
                     continue  # dearer than the rival even if the tasks cost nothing
-                adds = candidate.pricer.adds(masks[last])
-                own_ms = way.own_ms + travel_ms + adds.own_ms + exact_ms / flow.weight
-                if math.isinf(adds.cost_ms) or own_ms >= flow.latency_bound_ms:
+                added_own_ms, added_ms = adds_of(masks[last])
+                own_ms = way.own_ms + travel_ms + added_own_ms + exact_ms / weight
+                if added_ms == math.inf or own_ms >= bound_ms:
                     break
-                total_ms = cost_ms + exact_ms + adds.cost_ms
+                total_ms = cost_ms + exact_ms + added_ms
                 if total_ms + steer_ms < limits[last + 1]:
                     longer = Way(
                         total_ms,
                         own_ms,
                         steer_ms,
-                        way.spots + (candidate.spot,) * (last + 1 - placed),
-                        (*way.prices, (host, adds.cost_ms)),
-                        candidate.spot,
+                        way.spots + (spot,) * (last + 1 - placed),
+                        (*way.prices, (host, added_ms)),
+                        spot,
                         way.tap,
                         way.covered,
                     )

@@ -6,9 +6,9 @@ both fail at the destination if a task is left, and enough failures on one trail
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from placement.ants.desk import Desk
+from placement.ants.desk import Desk, Folder
 from placement.ants.dream import stations
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.greedy import place_greedily, shift
@@ -181,15 +181,15 @@ def _outward(
     order = ant.order
     if ant.trail.hops == 0:
         ant = replace(ant, dreamed=_dreamed(order, cell, params, rng=rng))
-    ant = replace(ant, ways=_placed_here(ant, cell, params))
+    ways = _placed_here(ant, cell, params)
     if ant.dreamed is not None and (ant.dreamed or cell.host != order.end):
-        return _follow_dream(ant, ant.dreamed, cell)
+        return _follow_dream(replace(ant, ways=ways), ant.dreamed, cell)
     if cell.host == ant.destination and ant.destination != order.end:
         trail = ant.trail
         here = Trail((cell.host,), trail.elapsed_ms[-1:], trail.distance_ms[-1:], trail.age_ms, trail.hops)
         ant = replace(ant, destination=order.end, trail=here)
     elif cell.host == order.end and ant.destination == order.end:
-        way = finish(ant.ways, order, ant.trail, cell.distances)
+        way = finish(ways, order, ant.trail, cell.distances)
         if way is not None:
             done = replace(ant, stage=Stage.HOME, way=way, ways=())
             # Ants 3.7: the scout retraces its steps and may shift tasks on the way. Else it goes straight home.
@@ -200,7 +200,6 @@ def _outward(
     )
     if isinstance(onward, str):
         return [Lost(ant, onward)]
-    ways = ant.ways
     if len(onward.hosts) <= len(ant.trail.hosts):
         ways = cut_back(ways, onward.distance_ms[-1])
     ant = _counted(replace(ant, trail=onward, ways=ways))
@@ -221,7 +220,7 @@ def _dreamed(order: Order, cell: ScoutingCell, params: ScoutingParams, *, rng: C
 def _follow_dream(ant: ScoutingAnt, dreamed: tuple[str, ...], cell: ScoutingCell) -> list[Send | Home | Lost]:
     """One hop to the next host it dreamed of, or to the end."""
     target, left = (dreamed[0], dreamed[1:]) if dreamed else (ant.order.end, ())
-    delay_ms = cell.distances.exact(cell.host, target)
+    delay_ms = cell.distances.exact(cell.host, target) if cell.distances.exact is not None else None
     assert delay_ms is not None, "a cell with an atlas knows all delays"
     onward = ant.trail.leave(target, wait_ms=0.0, link_ms=delay_ms)
     if onward is None:
@@ -230,27 +229,35 @@ def _follow_dream(ant: ScoutingAnt, dreamed: tuple[str, ...], cell: ScoutingCell
     return [Send(target, _counted(ant))]
 
 
+class _Visit(NamedTuple):
+    """A scout that looks at a cell, with the cell's folder of its order."""
+
+    ant: ScoutingAnt
+    cell: ScoutingCell
+    params: ScoutingParams
+    folder: Folder
+
+
 def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
     """The scout's ways after it has looked at this cell."""
     found = offers(ant.order, cell.serving()) if params.reuse and ant.order.tappable else []
+    folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
     if params.rule is Rule.GREEDY:
-        return _greedy(ant, cell, params, found)
+        return _greedy(_Visit(ant, cell, params, folder), found)
     if found:
         ant = replace(ant, ways=with_taps(ant.ways, ant.order, found, position_ms=ant.trail.distance_ms[-1]))
-    folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
     question = (ant.trail.distance_ms[-1], ant.ways)
     got = cell.desk.recall(folder, question)
     if got is None:
-        got = _programme(ant, cell, params)
+        got = _programme(_Visit(ant, cell, params, folder))
         cell.desk.remember(folder, question, got)
     return got
 
 
-def _greedy(
-    ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, found: list[tuple[int, Offer, float]]
-) -> Ways:
+def _greedy(visit: _Visit, found: list[tuple[int, Offer, float]]) -> Ways:
+    ant, cell = visit.ant, visit.cell
     (way,) = next(row for row in reversed(ant.ways) if row)
-    here = _candidate(ant, cell, params, cell.view(), 0.0)
+    here = _candidate(visit, cell.view(), 0.0)
     # Ants 3.10: where the task to be placed runs already on this host, it is reused, whatever it costs.
     further = [(position, offer) for position, offer, _ in found if offer.host == cell.host]
     further = [(position, offer) for position, offer in further if position >= len(way.spots)]
@@ -261,25 +268,25 @@ def _greedy(
     return tuple((way,) if count == len(way.spots) else () for count in range(len(ant.order.tasks) + 1))
 
 
-def _programme(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
-    here = _candidate(ant, cell, params, cell.view(), 0.0)
-    beside = [_candidate(ant, cell, params, view, offset_ms) for view, offset_ms in _best_nearby(ant, cell, params)]
+def _programme(visit: _Visit) -> Ways:
+    ant, cell, params, _ = visit
+    here = _candidate(visit, cell.view(), 0.0)
+    beside = [_candidate(visit, view, offset_ms) for view, offset_ms in _best_nearby(visit)]
     # The cell's own host again at the end: a way may come back from beside the trail.
     candidates = [here, *beside, here] if beside else [here]
     ways = anchored(ant.ways, cell.near_ms(), here.spot, cell.distances)
     return extend(ways, ant.order, candidates, cell.distances, keep=params.ways_kept)
 
 
-def _pricer(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, view: HostView) -> Pricer:
+def _pricer(visit: _Visit, view: HostView) -> Pricer:
+    ant, cell, params, folder = visit
     if view.host != cell.host:
         view = ant.order.corrected.get(view.host, view)
-    folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
     return cell.desk.pricer(folder, ant.order, view, cap=ant.alpha, social=params.social)
 
 
-def _candidate(
-    ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams, view: HostView, offset_ms: float
-) -> Candidate:
+def _candidate(visit: _Visit, view: HostView, offset_ms: float) -> Candidate:
+    ant, cell, params, _ = visit
     order = ant.order
     pulls = []
     for anchors in order.anchors:
@@ -292,25 +299,23 @@ def _candidate(
                 steer_ms += pull_ms
         pulls.append((exact_ms, steer_ms))
     spot = Spot(view.host, ant.trail.distance_ms[-1], offset_ms)
-    return Candidate(_pricer(ant, cell, params, view), spot, tuple(pulls))
+    return Candidate(_pricer(visit, view), spot, tuple(pulls))
 
 
-def _best_nearby(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> list[tuple[HostView, float]]:
+def _best_nearby(visit: _Visit) -> list[tuple[HostView, float]]:
     """The few hosts beside the trail most worth a detour: for one task, and for the whole chain."""
-    if params.nearby_hosts == 0:
+    few, order, folder = visit.params.nearby_hosts, visit.ant.order, visit.folder
+    if few == 0:
         return []
-    order = ant.order
-    folder = cell.desk.open(order, ant.alpha, stamp=cell.stamp())
     if folder.nearby is None:
         whole = order.masks[0][-1]
         middle = 1 << order.tasks[len(order.tasks) // 2]
         ranked: list[tuple[float, float, HostView, float]] = []
-        for view, offset_ms in cell.near():
-            pricer = _pricer(ant, cell, params, view)
+        for view, offset_ms in visit.cell.near():
+            pricer = _pricer(visit, view)
             detour_ms = 2 * order.shares[0] * offset_ms * order.flow.weight
             one_ms, all_ms = pricer.adds(middle).cost_ms, pricer.adds(whole).cost_ms
             ranked.append((one_ms + detour_ms, all_ms + detour_ms, view, offset_ms))
-        few = params.nearby_hosts
         chosen = sorted(ranked, key=lambda entry: (entry[0], entry[2].host))[:few]
         chosen += sorted(ranked, key=lambda entry: (entry[1], entry[2].host))[:few]
         folder.nearby = list({entry[2].host: entry[2:] for entry in chosen}.values())

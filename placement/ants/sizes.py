@@ -29,10 +29,10 @@ def routing_bytes(hosts: int) -> int:
 def scout_bytes(ant: "ScoutingAnt") -> int:
     """A scout: its trail, the tasks it places, the ways it carries."""
     order = ant.order
-    carried = [way for row in ant.ways for way in row] + ([ant.way] if ant.way is not None else [])
-    ways = sum(PER_WAY + PER_SEGMENT * len(way.prices) for way in carried)
-    if order.tappable:
-        ways += PER_IDENTITY * len(order.tappable) + sum(PER_TAP for way in carried if way.tap is not None)
+    ways = PER_IDENTITY * len(order.tappable)
+    for row in (*ant.ways, (ant.way,) if ant.way is not None else ()):
+        for way in row:
+            ways += PER_WAY + PER_SEGMENT * len(way.prices) + (PER_TAP if way.tap is not None else 0)
     own = PER_SEGMENT * (len(order.settled) + len(order.running) + len(order.barred))
     own += PER_VIEW * len(order.corrections) + PER_TAP * len(order.stale) + PER_STATION * len(ant.dreamed or ())
     return FIXED + PER_HOP * len(ant.trail.hosts) + PER_TASK * len(order.tasks) + own + ways

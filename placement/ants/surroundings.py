@@ -153,11 +153,11 @@ class Surroundings:
 
     def link_ms(self, a: str, b: str) -> float | None:
         """Delay of the link between two hosts around here; None if they have none, or nothing is known of them."""
-        for host, other in ((a, b), (b, a)):
-            known = self._known.get(host)
-            if known is not None:
-                return known.links_ms.get(other)
-        return None
+        known = self._known.get(a)
+        if known is not None:
+            return known.links_ms.get(b)
+        known = self._known.get(b)
+        return known.links_ms.get(a) if known is not None else None
 
     def forget(self, host: str) -> None:
         """A host died, or the neighbour that told of others did."""

@@ -254,7 +254,7 @@ class Body:
     def _way(self, host: str, to: str) -> tuple[int, float]:
         """Links and delay of a message between two hosts; infinite if nothing leads there."""
         link_ms = self.cells[host].links_ms.get(to)
-        if link_ms is not None and self.whole:
+        if link_ms is not None and self._damage.none:
             return 1, link_ms
         index = self.network.host_index
         a, b = index[host], index[to]
