@@ -11,6 +11,7 @@ from enum import Enum
 from statistics import fmean, median, stdev
 
 import numpy as np
+from scipy.special import stdtrit
 
 from services.lab.results import Row
 
@@ -67,7 +68,7 @@ def confidence(group: Sequence[Sample]) -> tuple[float, float]:
     means = [fmean(values) for values in by_seed.values()]
     if len(means) < 2 or not all(map(math.isfinite, means)):
         return (min(means), max(means))
-    half = 1.96 * stdev(means) / math.sqrt(len(means))
+    half = float(stdtrit(len(means) - 1, 0.975)) * stdev(means) / math.sqrt(len(means))  # Student's t: seeds are few
     return (fmean(means) - half, fmean(means) + half)
 
 
