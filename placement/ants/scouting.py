@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from placement.ants.beside import best_beside
 from placement.ants.desk import Desk, Folder
 from placement.ants.dream import stations
 from placement.ants.effects import Home, Lost, Send
@@ -303,22 +304,10 @@ def _candidate(visit: _Visit, view: HostView, offset_ms: float) -> Candidate:
 
 
 def _best_nearby(visit: _Visit) -> list[tuple[HostView, float]]:
-    """The few hosts beside the trail most worth a detour: for one task, and for the whole chain."""
-    few, order, folder = visit.params.nearby_hosts, visit.ant.order, visit.folder
-    if few == 0:
-        return []
+    few, folder = visit.params.nearby_hosts, visit.folder
     if folder.nearby is None:
-        whole = order.masks[0][-1]
-        middle = 1 << order.tasks[len(order.tasks) // 2]
-        ranked: list[tuple[float, float, HostView, float]] = []
-        for view, offset_ms in visit.cell.near():
-            pricer = _pricer(visit, view)
-            detour_ms = 2 * order.shares[0] * offset_ms * order.flow.weight
-            one_ms, all_ms = pricer.adds(middle).cost_ms, pricer.adds(whole).cost_ms
-            ranked.append((one_ms + detour_ms, all_ms + detour_ms, view, offset_ms))
-        chosen = sorted(ranked, key=lambda entry: (entry[0], entry[2].host))[:few]
-        chosen += sorted(ranked, key=lambda entry: (entry[1], entry[2].host))[:few]
-        folder.nearby = list({entry[2].host: entry[2:] for entry in chosen}.values())
+        near = visit.cell.near() if few else ()
+        folder.nearby = best_beside(visit.ant.order, near, lambda view: _pricer(visit, view), few=few)
     return folder.nearby
 
 
