@@ -294,7 +294,7 @@ class Host:
             each.result()
 
     async def _drain(self) -> None:
-        """Stop all segments at once: each works off what it has fetched and commits, within a bounded time."""
+        """Stop all segments at once: each finishes its batch and commits, within a bounded time."""
         for tenant, _ in self._tenants.values():
             tenant.want(Wanted())
         running = [task for _, task in self._tenants.values()]

@@ -53,6 +53,7 @@ class Inbox:
         self._held: Entry | None = None
         self._under_way = 0
         self._under_way_bytes = 0
+        self._is_stopped = False
 
     @property
     def has_room(self) -> bool:
@@ -78,9 +79,15 @@ class Inbox:
         """Behind all others."""
         self._queue.put_nowait(entry)
 
+    def stop(self) -> None:
+        """Nothing but the end comes next. What still waits is the next owner's: none of it has been processed, and a
+        host that is slow, or far behind, must not keep the next owner waiting for it."""
+        self._is_stopped = True
+        self._queue.put_nowait(Order.STOP)  # wakes whoever waits
+
     async def next(self, timeout_s: float | None) -> list[FetchedBlock] | Order | Exception:
         """What to do next: blocks of one input, or an order; a commit if nothing comes in time."""
-        entry = await self._first(timeout_s)
+        entry = Order.STOP if self._is_stopped else await self._first(timeout_s)
         return self._with_followers(entry) if isinstance(entry, FetchedBlock) else entry
 
     def done(self, blocks: Sequence[FetchedBlock]) -> None:

@@ -179,13 +179,11 @@ class Segment:
         seat.running = asyncio.create_task(self._keep_running(seat))
 
     async def release(self, partition: int) -> None:
-        """Give a partition up: work off what was fetched, commit it, stop."""
+        """Give a partition up: finish the batch under way, commit it, stop."""
         seat = self.seats.get(partition)
         if seat is None or seat.running is None:
             return
         self._set(seat, "draining")
-        if seat.task is not None:
-            await self._app.settled()
         if seat.task is not None:
             seat.task.stop()
             await asyncio.wait([seat.running], timeout=STOP_TIMEOUT_S)

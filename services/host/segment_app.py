@@ -6,7 +6,6 @@ remains of Faust is what we want of it: the agent, its stream, its supervision. 
 travels through it as one event.
 """
 
-import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -48,12 +47,9 @@ class SegmentApp(faust.App):
         # Streams take bare values too. What an event adds (message, acknowledgement, sensors) nobody here would read.
         self._put: Callable[[Any], Awaitable[None]] = self._blocks.put
 
-        async def process(stream: AsyncIterable[FetchedBlock | asyncio.Future[None]]) -> None:
+        async def process(stream: AsyncIterable[FetchedBlock]) -> None:
             async for block in stream:
-                if isinstance(block, asyncio.Future):
-                    block.set_result(None)
-                else:
-                    handle(block)
+                handle(block)
 
         self.agent(self._blocks, name=segment_id, concurrency=1)(process)
 
@@ -65,9 +61,3 @@ class SegmentApp(faust.App):
     async def put(self, block: FetchedBlock) -> None:
         """Hand a block to the agent; waits while too many are under way."""
         await self._put(block)
-
-    async def settled(self) -> None:
-        """Returns when every block that was put before has reached its task."""
-        reached = asyncio.get_running_loop().create_future()
-        await self._put(reached)
-        await reached

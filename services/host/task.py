@@ -232,8 +232,8 @@ class Task:
         self._inbox.put(error)
 
     def stop(self) -> None:
-        """Let `run` work off what was taken, commit it, and return."""
-        self._inbox.put(Order.STOP)
+        """Let `run` finish the batch it is at, commit, and return. What else was fetched the next owner fetches."""
+        self._inbox.stop()
 
     async def close(self) -> None:
         """Leave. What was not committed will be done again by the next owner."""

@@ -45,7 +45,8 @@ class Carriage:
         self.moves: dict[str, Move] = {record.move: from_record(record) for record in records}
         self._params = params
         self._model = PauseModel(params.pause)
-        self._sizes: dict[str, tuple[int, int]] = {}
+        self._unread: dict[str, int] = {}
+        """Move -> changes that its target had not read when the partition was handed over."""
         for move in sorted(self.moves.values(), key=lambda each: each.since_ms):
             self._learn(move)
 
@@ -89,7 +90,9 @@ class Carriage:
 
     def predict(self, slot: Slot, target: str, situation: Situation) -> float:
         """How long nobody would work on a partition if it moved now."""
-        return self._model.predict(**self._size(slot, target, situation))
+        placement = situation.view.placements.get(slot)
+        origin = placement.host if placement is not None else None
+        return self._model.predict(origin, target, unread_changes=_unread(slot, target, situation))
 
     def carry_on(self, situation: Situation) -> Iterator[Entry]:
         """What is to be written now for all moves, each as far as it goes."""
@@ -127,9 +130,9 @@ class Carriage:
             if moved == move:
                 return
             if moved.phase is Phase.DRAINING:
-                size = self._size(move.slot, move.target, situation)
-                moved = replace(moved, predicted_pause_ms=self._model.predict(**size))
-                self._sizes[move.id] = (size["unread_changes"], size["waiting_records"])
+                unread = self._unread[move.id] = _unread(move.slot, move.target, situation)
+                predicted_ms = self._model.predict(move.origin, move.target, unread_changes=unread)
+                moved = replace(moved, predicted_pause_ms=predicted_ms)
             yield from self._write(moved, effects, situation)
             move = moved
 
@@ -186,18 +189,10 @@ class Carriage:
             lost=situation.lost,
         )
 
-    def _size(self, slot: Slot, target: str, situation: Situation) -> dict[str, int]:
-        """What the prediction goes by: changes that the target has not read, records that wait at the origin."""
-        standby, status = situation.view.standbys.get((*slot, target)), situation.view.statuses.get(slot)
-        return {
-            "unread_changes": standby.lag if standby is not None else 0,
-            "waiting_records": status.lag if status is not None else 0,
-        }
-
     def _learn(self, move: Move) -> None:
         if move.phase is Phase.DONE and move.actual_pause_ms is not None and move.trouble is None:
-            changes, records = self._sizes.pop(move.id, (0, 0))
-            self._model = self._model.learn(move.actual_pause_ms, unread_changes=changes, waiting_records=records)
+            unread = self._unread.pop(move.id, 0)
+            self._model = self._model.learn(move.actual_pause_ms, move.origin, move.target, unread_changes=unread)
 
     def _forget_old(self, now_ms: int) -> None:
         """What ended before the window in which pauses are added up is history; the topic keeps it."""
@@ -205,6 +200,12 @@ class Carriage:
         self.moves = {
             name: move for name, move in self.moves.items() if not move.has_ended or move.since_ms > oldest_ms
         }
+
+
+def _unread(slot: Slot, target: str, situation: Situation) -> int:
+    """Changes of a partition that a host which follows it has not read, as it said last."""
+    standby = situation.view.standbys.get((*slot, target))
+    return standby.lag if standby is not None else 0
 
 
 def _written(before: Placement, move: Move, effect: Effect, *, now_ms: int) -> Placement:

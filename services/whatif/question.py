@@ -47,8 +47,8 @@ def answer(now: World, then: World, *, seed: int = 1) -> Answer:
         tuple(
             FlowAnswer(
                 flow=name,
-                latency_now_ms=worth.of(name).latency.mean_ms if worth is not None else None,
-                latency_ms=after.of(name).latency.mean_ms,
+                latency_now_ms=worth.of(name).latency.mean_ms + now.hops_ms[name] if worth is not None else None,
+                latency_ms=after.of(name).latency.mean_ms + then.hops_ms[name],
                 moves=tuple(
                     (task, now.running.get((flow, task)), host)
                     for (flow, task), host in sorted(proposal.placement.hosts.items())

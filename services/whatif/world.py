@@ -2,40 +2,35 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass, field, replace
 
 from placement.model import Flow, Host, OverlayNetwork, Placement, Problem
+from services.host.cell.broker_trips import is_broker
+from services.host.cell.delays import Delays
 from services.host.cell.flow_measures import measure_flow
 from services.host.cell.flow_model import model_flow
 from services.registry.view import RegistryView
 from services.whatif.recorded import Recorded
 from topics.flow.file import parse_graph
-from topics.messages import LinkMetrics
-
-ASSUMED_DELAY_MS = 0.5
-"""One way between two hosts that never probed each other, in the same region or not: said in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Hosts with one-way delays by pair, flows by name, and where each task (segment) runs."""
+    """Hosts with the delays between them, flows by name, and where each task (segment) runs.
+
+    `hops_ms`: what each flow's hops cost wherever it runs, beside what the model prices.
+    """
 
     hosts: tuple[Host, ...]
-    delays_ms: Mapping[tuple[str, str], float]
+    delays: Delays
     flows: Mapping[str, Flow]
     running: Mapping[tuple[str, str], str]
+    hops_ms: Mapping[str, float] = field(default_factory=dict)
 
     def problem(self) -> Problem:
         """For a strategy."""
-        rows = [[self.delay_ms(one.name, other.name) for other in self.hosts] for one in self.hosts]
+        rows = [[self.delays.delay_ms(one.name, other.name) for other in self.hosts] for one in self.hosts]
         return Problem(OverlayNetwork.sparse(self.hosts, rows), tuple(self.flows.values()))
-
-    def delay_ms(self, one: str, other: str) -> float:
-        """One way, as measured in either direction."""
-        if one == other:
-            return 0.0
-        return self.delays_ms.get((one, other), self.delays_ms.get((other, one), ASSUMED_DELAY_MS))
 
     def placement(self) -> Placement:
         """What runs now, of the tasks whose hosts are there."""
@@ -58,14 +53,19 @@ def world_of(
     hosts += more
     regions = {host.name: host.region for host in hosts}
     capacities = {name: each.capacity for name, each in view.hosts.items()}
-    flows = {}
+    delays = Delays(regions)
+    for row in sorted(recorded.links, key=lambda row: row.second):
+        if row.round_trip_ms.count and not is_broker(row.peer):
+            delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
+    flows, hops_ms = {}, {}
     for name, revision in sorted(view.flows.items()):
         if revision.state == "submitted" and regions:
             rows = [row for row in recorded.operators if row.flow == name]
             span_s = float(recorded.until_s - recorded.since_s)
             measures = measure_flow(rows, capacities, span_s=span_s) if rows else None
-            flows[name] = model_flow(parse_graph(revision.text), regions, measures).flow
-    return World(tuple(hosts), _delays(recorded.links), flows, _running(view, flows))
+            model = model_flow(parse_graph(revision.text), regions, measures, hop_ms=delays.hop_ms)
+            flows[name], hops_ms[name] = model.flow, model.hops.total_ms
+    return World(tuple(hosts), delays, flows, _running(view, flows), hops_ms)
 
 
 def faster(world: World, flow: str, factor: float) -> World:
@@ -73,15 +73,6 @@ def faster(world: World, flow: str, factor: float) -> World:
     sped = world.flows[flow]
     sources = tuple(replace(source, rate_per_ms=source.rate_per_ms * factor) for source in sped.sources)
     return replace(world, flows={**world.flows, flow: replace(sped, sources=sources)})
-
-
-def _delays(links: Iterable[LinkMetrics]) -> dict[tuple[str, str], float]:
-    """Half the mean round trip of each pair."""
-    trips: dict[tuple[str, str], list[float]] = {}
-    for row in links:
-        if row.round_trip_ms.count:
-            trips.setdefault((row.host, row.peer), []).append(row.round_trip_ms.sum / row.round_trip_ms.count)
-    return {pair: fmean(each) / 2 for pair, each in sorted(trips.items())}
 
 
 def _running(view: RegistryView, flows: Mapping[str, Flow]) -> dict[tuple[str, str], str]:

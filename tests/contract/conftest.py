@@ -216,7 +216,7 @@ class Live:
 
     def _deliver(self, host: str) -> Callable[[Any, float], None]:
         return lambda contents, came_ms: self._bodies[host].take(
-            contents.ants, contents.sender, hop_ms=max(0.0, came_ms - contents.sent_ms)
+            contents.ants, contents.sender, hop_ms=max(0.0, came_ms - contents.sent_ms), ant_bytes=contents.size_bytes
         )
 
     def _decided(self, leader: Leader, decided: Any) -> None:

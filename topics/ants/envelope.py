@@ -2,11 +2,14 @@
 
 The seal is an HMAC-SHA256 with the cluster's key over topic, target and contents. Nothing inside is looked at before
 the seal has been found good; after that the contents are still checked to the last field.
+
+Scouts of one release carry the same order and much the same ways, so what is not tiny travels deflated.
 """
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -20,6 +23,10 @@ from topics.messages import AntEnvelope
 KEY_BYTES_MIN = 16
 ANTS_MAX = 256
 """In one envelope."""
+PLAIN_BYTES_MAX = 2**20
+"""Of what is inside, inflated."""
+DEFLATED_FROM_BYTES = 256
+_PLAIN, _DEFLATED = b"\x00", b"\x01"
 
 
 class Refusal(Enum):
@@ -60,6 +67,8 @@ class Contents:
     sequence: int
     sent_ms: float
     ants: tuple[Travelling, ...]
+    size_bytes: int = field(default=0, compare=False)
+    """On the wire, once it has come."""
 
 
 class _Sealed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -79,8 +88,8 @@ def seal(contents: Contents, *, key: bytes, topic: str, target: str) -> AntEnvel
     """The contents, ready to leave. The ants must all belong to this topic."""
     assert all(TOPIC_OF[type(each.ant)].name == topic for each in contents.ants), contents
     ants = [(each.hops, each.born_ms, ANT.pack(each.ant)) for each in contents.ants]
-    sealed = _encode(
-        _Sealed(WIRE_VERSION, contents.sender, contents.boot_id, contents.sequence, contents.sent_ms, ants)
+    sealed = _deflated(
+        _encode(_Sealed(WIRE_VERSION, contents.sender, contents.boot_id, contents.sequence, contents.sent_ms, ants))
     )
     return AntEnvelope(target=target, mac=mac_of(key, topic, target, sealed), sealed=sealed)
 
@@ -90,7 +99,7 @@ def unseal(envelope: AntEnvelope, *, key: bytes, topic: str) -> Contents:
     if not hmac.compare_digest(envelope.mac, mac_of(key, topic, envelope.target, envelope.sealed)):
         raise RefusedError(Refusal.FORGED, "the seal was not made with the cluster's key")
     try:
-        sealed = _decode(envelope.sealed)
+        sealed = _decode(_inflated(envelope.sealed))
         if sealed.version != WIRE_VERSION or len(sealed.ants) > ANTS_MAX:
             raise MisshapenError(f"version {sealed.version} with {len(sealed.ants)} ants")
         ants = tuple(Travelling(ANT.unpack(plain), hops, born_ms) for hops, born_ms, plain in sealed.ants)
@@ -98,7 +107,28 @@ def unseal(envelope: AntEnvelope, *, key: bytes, topic: str) -> Contents:
             raise MisshapenError("an ant of another topic")
     except (*UNREADABLE, MisshapenError) as fault:
         raise RefusedError(Refusal.UNREADABLE, str(fault)) from fault
-    return Contents(sealed.sender, sealed.boot_id, sealed.sequence, sealed.sent_ms, ants)
+    size_bytes = len(envelope.sealed) + len(envelope.mac) + len(envelope.target)
+    return Contents(sealed.sender, sealed.boot_id, sealed.sequence, sealed.sent_ms, ants, size_bytes)
+
+
+def _deflated(plain: bytes) -> bytes:
+    return _PLAIN + plain if len(plain) < DEFLATED_FROM_BYTES else _DEFLATED + zlib.compress(plain, 1)
+
+
+def _inflated(sealed: bytes) -> bytes:
+    form, body = sealed[:1], sealed[1:]
+    if form == _PLAIN:
+        return body
+    if form != _DEFLATED:
+        raise MisshapenError(f"contents in a form {form!r}")
+    inflating = zlib.decompressobj()
+    try:
+        plain = inflating.decompress(body, PLAIN_BYTES_MAX)
+    except zlib.error as fault:
+        raise MisshapenError(str(fault)) from fault
+    if not inflating.eof or inflating.unused_data:
+        raise MisshapenError(f"contents that do not end within {PLAIN_BYTES_MAX:,} bytes")
+    return plain
 
 
 def mac_of(key: bytes, topic: str, target: str, sealed: bytes) -> bytes:

@@ -5,7 +5,7 @@ and a gate that has just been built lets in nothing that was sent before. Pure: 
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from topics.ants.envelope import Contents, Refusal, RefusedError, Travelling, unseal
 from topics.catalogue import ANTS_ROUTING
@@ -83,7 +83,7 @@ class Gate:
             return None
         young = tuple(each for each in contents.ants if self._is_young(each, now_ms))
         self.refused[Refusal.TOO_FAR] += len(contents.ants) - len(young)
-        return Contents(contents.sender, contents.boot_id, contents.sequence, contents.sent_ms, young)
+        return replace(contents, ants=young)
 
     def _check_time(self, contents: Contents, now_ms: float) -> None:
         age_ms = now_ms - contents.sent_ms

@@ -17,6 +17,7 @@ from placement.ants.effects import Home, Lost, Send, SetTimer
 from placement.ants.params import IMPROVED, AntParams
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt, Stage
+from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
 from placement.atlas import AtlasNow
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
@@ -86,10 +87,10 @@ class CellBody:
 
     # Events.
 
-    def take(self, ants: Sequence[Travelling], sender: str, *, hop_ms: float) -> None:
-        """Ants have come from a host. The time that the hop took was measured, not estimated."""
+    def take(self, ants: Sequence[Travelling], sender: str, *, hop_ms: float, ant_bytes: float) -> None:
+        """Ants have come from a host. What the hop took and what each of them weighed was measured, not estimated."""
         for each in ants:
-            self._hear(_timed(each.ant, sender, hop_ms), Lineage(each.hops, each.born_ms))
+            self._hear(_weighed(_timed(each.ant, sender, hop_ms), ant_bytes), Lineage(each.hops, each.born_ms))
 
     def set_off(self, effects: Sequence[Any]) -> None:
         """Carry out what the cell or a leader wants by itself."""
@@ -193,6 +194,13 @@ def _timed(ant: Any, sender: str, hop_ms: float) -> Any:
         isinstance(ant, ScoutingAnt) and ant.stage is Stage.OUT
     )
     return replace(ant, trail=ant.trail.took(sender, hop_ms)) if walks_out else ant
+
+
+def _weighed(ant: Any, ant_bytes: float) -> Any:
+    """A scout counts what it costs as it walks, by an estimate of its size; what it really weighed replaces that."""
+    if not isinstance(ant, ScoutingAnt):
+        return ant
+    return replace(ant, byte_hops=ant.byte_hops - ENVELOPE_BYTES - scout_bytes(ant) + ant_bytes)
 
 
 def _flow_of(decided: Decided) -> str:

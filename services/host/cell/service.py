@@ -200,7 +200,12 @@ class CellService:
                 self._echoed(contents.sender, each.ant)
             else:
                 ants.append(each)
-        self.body.take(ants, contents.sender, hop_ms=max(0.0, came_ms - contents.sent_ms - self._delays.hop_ms))
+        self.body.take(
+            ants,
+            contents.sender,
+            hop_ms=max(0.0, came_ms - contents.sent_ms - self._delays.hop_ms),
+            ant_bytes=contents.size_bytes / max(1, len(contents.ants)),
+        )
         if self.leaders.has_news:
             self._changed.set()
 

@@ -61,6 +61,12 @@ def rows(found: dict[str, list[Pause]]) -> list[Row]:
         made.append(_quantile(f"pause of a moved partition, p99: {name}", gaps_ms, 0.99))
     mine = found[OURS]
     made.append(Row.of(f"longest gap of the other partition meanwhile: {OURS}", [p.gap.other_ms for p in mine], "ms"))
+    calm = [p.calm for p in mine if p.calm is not None]
+    if calm:
+        made.append(Row.of(f"longest gap of the other partition before: {OURS}", [gap.other_ms for gap in calm], "ms"))
+        made.append(
+            Row.of(f"longest gap of the moved partition before: {OURS}", [gap.longest_ms for gap in calm], "ms")
+        )
     told = [(p.predicted_ms, p.told_ms) for p in mine if p.predicted_ms is not None and p.told_ms]
     if told:
         made.append(Row.of(f"pause as hosts told it: {OURS}", [actual for _, actual in told], "ms"))

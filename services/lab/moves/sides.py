@@ -24,6 +24,8 @@ from topics.messages import FlowRevision
 
 OURS, PLAIN_FAUST, GROUP_LOOP = "stigmergy", "plain Faust", "consumer group, cooperative-sticky"
 PLACED_TIMEOUT_S, MOVE_TIMEOUT_S, STOP_TIMEOUT_S = 120.0, 120.0, 60.0
+LOOK_AFTER_S = 2.0
+"""To read the registry takes as much processor time as a move: the look must not be seen in what is measured."""
 MOVED = 0
 """The partition that our side moves; the other one stays."""
 
@@ -35,6 +37,8 @@ class Pause:
     gap: Gap
     predicted_ms: float | None = None
     told_ms: float | None = None
+    calm: Gap | None = None
+    """The gaps in as long a time right before it."""
 
 
 def ours(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
@@ -76,22 +80,27 @@ def _moved(ground: Ground, load: Stream, segment: str, hosts: list[str]) -> Paus
     owner = read_registry(ground.bootstrap).placements[segment, MOVED].host
     target = next(host for host in hosts if host != owner)
     request = ""
+    load.until_caught_up()
+    calm_s = time.monotonic()
+    time.sleep(LOOK_AFTER_S)
 
     def move() -> None:
         nonlocal request
         request = ask(ground.bootstrap, "move", load.id, segment=segment, partitions=(MOVED,), host=target)
+        time.sleep(LOOK_AFTER_S)
         wait_until(
             lambda: any(each.kind == "moved" for each in answers_to(ground.bootstrap, request)),
             timeout_s=MOVE_TIMEOUT_S,
             what="a move",
-            poll_s=0.1,
+            poll_s=LOOK_AFTER_S,
         )
 
     since_s = load.pause(move)
+    gap, calm = load.arrivals.gap_of(MOVED, since_s), load.arrivals.gap_of(MOVED, calm_s, until_s=since_s)
     record = next(
         each for each in read_registry(ground.bootstrap, catalogue.MOVES).moves.values() if each.request == request
     )
-    return Pause(load.arrivals.gap_of(MOVED, since_s), record.predicted_pause_ms, record.actual_pause_ms)
+    return Pause(gap, record.predicted_pause_ms, record.actual_pause_ms, calm)
 
 
 def plain_faust(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:

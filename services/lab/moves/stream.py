@@ -1,6 +1,7 @@
 """The load of all sides and the watch over their results: when did the last result of each partition come?"""
 
 import contextlib
+import math
 import subprocess
 import sys
 import threading
@@ -50,13 +51,14 @@ class Arrivals:
         longest = sorted((self._longest_ms(times, since_s) for times in self.at_s), reverse=True)
         return Gap(longest[0], longest[1])
 
-    def gap_of(self, partition: int, since_s: float) -> Gap:
+    def gap_of(self, partition: int, since_s: float, until_s: float = math.inf) -> Gap:
         """The same, for a partition that is known to have moved."""
-        return Gap(self._longest_ms(self.at_s[partition], since_s), self._longest_ms(self.at_s[1 - partition], since_s))
+        moved, other = (self._longest_ms(self.at_s[each], since_s, until_s) for each in (partition, 1 - partition))
+        return Gap(moved, other)
 
     @staticmethod
-    def _longest_ms(times: list[float], since_s: float) -> float:
-        seen = [at_s for at_s in times[-200_000:] if at_s >= since_s]
+    def _longest_ms(times: list[float], since_s: float, until_s: float = math.inf) -> float:
+        seen = [at_s for at_s in times[-200_000:] if since_s <= at_s <= until_s]
         return max((1_000 * (after - before) for before, after in pairwise(seen)), default=0.0)
 
 

@@ -1,11 +1,13 @@
 """The gate: every way to bring a host false ants ends in a count and nothing else."""
 
+import zlib
+
 import msgspec
 import pytest
 
 from placement.ants.enforcement import Release
 from placement.scent import Announce
-from topics.ants.envelope import Contents, Refusal, Travelling, mac_of, seal
+from topics.ants.envelope import PLAIN_BYTES_MAX, Contents, Refusal, Travelling, mac_of, seal
 from topics.ants.gate import WINDOW, Gate, GateParams
 from topics.catalogue import ANTS_ENFORCEMENT, ANTS_ROUTING
 from topics.messages import AntEnvelope
@@ -135,6 +137,35 @@ def test_ants_that_travel_for_ever_are_dropped_and_their_companions_are_not() ->
     assert came is not None
     assert (young,) == came.ants
     assert {Refusal.TOO_FAR: 2} == counted(at)
+
+
+def test_ants_that_are_alike_weigh_little_together() -> None:
+    """Scouts of one release carry the same order; what they weighed is told with them."""
+    crowd = tuple(Travelling(Announce(f"a-host-with-a-long-name-{n}"), 1, NOW_MS) for n in range(100))
+    value = sealed(Contents("edge", "b1", 0, NOW_MS, crowd))
+    came = admit(gate(), value)
+    assert came is not None
+    assert crowd == came.ants
+    assert 1_500 > len(value) >= came.size_bytes > 32
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b"",
+        b"\x02rest",
+        b"\x01no stream at all",
+        b"\x01" + zlib.compress(b"0" * (PLAIN_BYTES_MAX + 1), 9),
+        b"\x01" + zlib.compress(b"\x90") + b"more",
+    ],
+    ids=["nothing", "unknown form", "no stream", "too much inside", "more behind"],
+)
+def test_contents_that_do_not_inflate_are_counted(inside: bytes) -> None:
+    """A few bytes must not become a host's whole memory, whoever had the key."""
+    at, topic = gate(), ANTS_ROUTING.name
+    envelope = AntEnvelope(target="mid", mac=mac_of(KEY, topic, "mid", inside), sealed=inside)
+    assert admit(at, ANTS_ROUTING.codec.encode(envelope, topic=topic)) is None
+    assert only(Refusal.UNREADABLE) == counted(at)
 
 
 def test_truncated_and_oversized_values_are_counted() -> None:

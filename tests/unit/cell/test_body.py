@@ -2,14 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from placement.ants.effects import Send, SetTimer
+from placement.ants.order import Order
+from placement.ants.params import IMPROVED
 from placement.ants.routing import RoutingAnt
+from placement.ants.scouting import scout
+from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
 from placement.ants.trail import Trail
 from placement.leader import Leader
 from placement.leader_events import TimerFired
+from placement.model import Sink, Source, Task, chain
 from placement.scent import Announce, Scent
 from services.host.cell.body import CellBody, Decided, brain_ms
 from topics.ants.envelope import Travelling
@@ -49,7 +55,7 @@ def test_a_message_that_the_brain_cannot_digest_is_dropped_and_counted() -> None
 
     async def story(ground: Ground) -> None:
         stray = RoutingAnt("talk", 1, "c", Trail(("x", "y"), (0.0, 1.0), (0.0, 1.0), 1.0, 1), "x", homeward=True)
-        ground.body.take([Travelling(stray, 1, 0.0)], "x", hop_ms=1.0)
+        ground.body.take([Travelling(stray, 1, 0.0)], "x", hop_ms=1.0, ant_bytes=100.0)
         assert (1, []) == (ground.body.failed, ground.sent)
 
     play(story)
@@ -60,7 +66,7 @@ def test_what_a_message_sets_off_inherits_its_hops_and_its_birth() -> None:
 
     async def story(ground: Ground) -> None:
         ground.link("a", "c")
-        ground.body.take([Travelling(Scent("a", 9, "a", 0.0), 6, 1_234.0)], "a", hop_ms=1.0)
+        ground.body.take([Travelling(Scent("a", 9, "a", 0.0), 6, 1_234.0)], "a", hop_ms=1.0, ant_bytes=100.0)
         ((to, onward),) = ground.sent
         assert ("c", 7, 1_234.0) == (to, onward.hops, onward.born_ms)
         ground.sent.clear()
@@ -75,12 +81,32 @@ def test_a_forward_ants_trail_takes_the_measured_hop() -> None:
 
     async def story(ground: Ground) -> None:
         ground.link("a", "c")
-        ground.body.take([Travelling(Scent("c", 9, "c", 0.0), 0, 0.0)], "c", hop_ms=1.0)
+        ground.body.take([Travelling(Scent("c", 9, "c", 0.0), 0, 0.0)], "c", hop_ms=1.0, ant_bytes=100.0)
         ground.sent.clear()
         trail = Trail(("a", "b"), (0.0, 4.0), (0.0, 4.0), 4.0, 1)
-        ground.body.take([Travelling(RoutingAnt("talk", 1, "c", trail, "a"), 1, 0.0)], "a", hop_ms=9.0)
+        ground.body.take([Travelling(RoutingAnt("talk", 1, "c", trail, "a"), 1, 0.0)], "a", hop_ms=9.0, ant_bytes=100.0)
         ((to, onward),) = ground.sent
         assert ("c", (0.0, 9.0, 13.0)) == (to, onward.ant.trail.elapsed_ms)
+
+    play(story)
+
+
+def test_a_scout_pays_for_what_it_weighs() -> None:
+    """By an estimate the budget would be charged with a tenth of what is sent."""
+
+    async def story(ground: Ground) -> None:
+        ground.link("a", "c")
+        for end in ("a", "c"):
+            ground.body.take([Travelling(Scent(end, 9, end, 0.0), 0, 0.0)], end, hop_ms=1.0, ant_bytes=100.0)
+        ground.sent.clear()
+        flow = chain("talk", Source("in", "a", 0.1), (Task("t", 1.0),), Sink("out", "c"))
+        ends = {"start": "a", "end": "c", "shares": (1.0, 1.0), "anchors": ((),)}
+        ant = scout(Order(flow, 1, 0, (0,), **ends), "a", IMPROVED.scouting, rng=Random(1))
+        trail = Trail(("a", "b"), (0.0, 4.0), (0.0, 4.0), 4.0, 1)
+        ant = replace(ant, trail=trail, byte_hops=float(ENVELOPE_BYTES + scout_bytes(replace(ant, trail=trail))))
+        ground.body.take([Travelling(ant, 1, 0.0)], "a", hop_ms=4.0, ant_bytes=5_000.0)
+        ((_, onward),) = ground.sent
+        assert 5_000.0 + ENVELOPE_BYTES + scout_bytes(onward.ant) == onward.ant.byte_hops
 
     play(story)
 

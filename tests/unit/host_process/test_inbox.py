@@ -33,19 +33,39 @@ def test_small_blocks_that_wait_leave_together_in_order() -> None:
 
 
 def test_an_order_stays_between_the_blocks_around_it() -> None:
-    """A stop means: work off what came before it."""
+    """Time goes on where nothing came, and nowhere else."""
     inbox = Inbox()
-    put(inbox, block(b"1"), Order.STOP, block(b"2"))
+    put(inbox, block(b"1"), Order.TICK, block(b"2"))
 
     async def three() -> list[Any]:
         return [await inbox.next(None) for _ in range(3)]
 
     first, second, third = asyncio.run(three())
-    assert ([b"1"], Order.STOP, [b"2"]) == (
+    assert ([b"1"], Order.TICK, [b"2"]) == (
         [record.value for record in joined(first)],
         second,
         [record.value for record in joined(third)],
     )
+
+
+def test_a_stop_overtakes_what_waits() -> None:
+    """The next owner fetches it again; it must not wait until a slow host has worked it off."""
+    inbox = Inbox()
+    put(inbox, block(b"1"), Order.TICK, block(b"2"))
+    inbox.stop()
+    assert [Order.STOP, Order.STOP] == [asyncio.run(inbox.next(None)) for _ in range(2)]
+
+
+def test_a_stop_wakes_a_task_that_has_nothing_to_do() -> None:
+    """At once, not at its next commit."""
+
+    async def stopped() -> object:
+        inbox = Inbox()
+        asyncio.get_running_loop().call_soon(inbox.stop)
+        async with asyncio.timeout(60):
+            return await inbox.next(None)
+
+    assert Order.STOP is asyncio.run(stopped())
 
 
 def test_blocks_of_two_inputs_stay_apart() -> None:

@@ -56,10 +56,29 @@ def test_a_move_that_breaks_the_budget_is_refused_and_one_that_would_exceed_it_w
 
 
 def test_the_prediction_follows_what_was_measured() -> None:
-    """The first measurement replaces what was assumed; sizes count apart from it."""
-    model = PauseModel(PauseParams(takeover_ms=80, restore_per_s=100_000, drain_per_s=50_000, weight=0.5))
-    assert 80 + 10 + 4 == model.predict(unread_changes=1_000, waiting_records=200)
-    model = model.learn(54.0, unread_changes=1_000, waiting_records=200)
-    assert 40 == model.predict(unread_changes=0, waiting_records=0)
-    model = model.learn(60.0, unread_changes=0, waiting_records=0)
-    assert 50 == model.predict(unread_changes=0, waiting_records=0)
+    """The first measurement replaces what was assumed; what the standby has still to read counts apart from it."""
+    model = PauseModel(PauseParams(takeover_ms=80, restore_per_s=100_000))
+    assert 80 + 10 == model.predict("a", "b", unread_changes=1_000)
+    model = model.learn(50.0, "a", "b", unread_changes=1_000)
+    assert 40 == model.predict("c", "d", unread_changes=0)
+
+
+def test_moves_between_the_same_hosts_tell_most() -> None:
+    """A slow host, or one far from its brokers, takes its time; and one busy moment says nothing."""
+    model = PauseModel()
+    for pause_ms in (50.0, 900.0, 52.0, 48.0):
+        model = model.learn(pause_ms, "a", "b", unread_changes=0)
+    for pause_ms in (300.0, 310.0, 290.0):
+        model = model.learn(pause_ms, "edge", "b", unread_changes=0)
+    assert 51.0 == model.predict("a", "b", unread_changes=0)
+    assert 300.0 == model.predict("edge", "b", unread_changes=0)
+    assert 300.0 == model.predict("edge", "new", unread_changes=0), "one of the two is known"
+    assert 290.0 == model.predict(None, None, unread_changes=0), "the middle of all"
+
+
+def test_the_past_is_forgotten() -> None:
+    """A machine that has become slower is believed after a few moves."""
+    model = PauseModel(PauseParams(newest=3, enough=1, remembered=4))
+    for pause_ms in (50.0, 50.0, 50.0, 200.0, 210.0):
+        model = model.learn(pause_ms, "a", "b", unread_changes=0)
+    assert (4, 200.0) == (len(model.seen), model.predict("a", "b", unread_changes=0))

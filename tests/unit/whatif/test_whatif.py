@@ -74,8 +74,9 @@ def view() -> RegistryView:
 
 @pytest.fixture
 def recorded() -> Recorded:
-    trip = Sketch(count=1, sum=4.0, sum_sq=16.0, min=4.0, max=4.0, buckets=((17, 1),))
+    trip, hop = Sketch.of([10.0]), Sketch.of([6.0])
     links = (
+        LinkMetrics(host="a", peer="a", second=105, sent=1, lost=0, round_trip_ms=hop),
         LinkMetrics(host="a", peer="b", second=105, sent=1, lost=0, round_trip_ms=trip),
         LinkMetrics(host="b", peer="a", second=105, sent=1, lost=0, round_trip_ms=trip),
     )
@@ -87,7 +88,9 @@ def test_without_a_change_a_flow_that_is_well_placed_stays(view: RegistryView, r
     world = world_of(view, recorded)
     (flow,) = answer(world, world).flows
     assert ((), flow.latency_now_ms) == (flow.moves, flow.latency_ms)
-    assert 2.0 == world.delay_ms("a", "b")
+    assert 2.0 == pytest.approx(world.delays.delay_ms("a", "b"), abs=0.5)
+    assert 2 * world.delays.hop_ms == pytest.approx(world.hops_ms["shop"]), "to its segment, and from there to the sink"
+    assert flow.latency_ms > world.hops_ms["shop"]
     assert 1.0 == pytest.approx(world.flows["shop"].sources[0].rate_per_ms, rel=0.1)
 
 
