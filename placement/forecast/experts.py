@@ -20,16 +20,24 @@ EXPERTS = (
     "seasons",
     "upstream",
     "regression",
+    "wide regression",
+    "hasty regression",
 )
 NAIVE = ("last", "fast", "slow", "mean", "median")
 """What anybody would try first; a forecast is measured against the best of them."""
-REGRESSION = EXPERTS.index("regression")
+REGRESSIONS = EXPERTS[-3:]
+FEATURES = 12
+"""What regressions look at, a constant among it; the last value is the second."""
+FEW = (0, 1, 2, 3, 6, 8, 10)
+"""Those of the plain regression: the constant, three values, the means of ten and sixty steps, the mean season."""
 
 _FAST, _SLOW, _TREND = 0.5, 0.1, 0.1
 """Weight of the newest value."""
 _DAMPED = 0.9
 """A trend loses a tenth of itself each step: none goes on for ever."""
 _SHORT, _LONG = 10, 60
+_MEANS = (5, _SHORT, 20, _LONG, 300)
+"""Steps whose means regressions look at."""
 _LIKE_TODAY = 5
 """Steps that tell how today compares with a season ago."""
 _TINY = 1e-12
@@ -97,7 +105,10 @@ class Sight:
 
 
 def tell(sight: Sight, regressed: Array, horizon: int) -> tuple[Array, Array]:
-    """What each expert says of the value `horizon` steps ahead, and whether it has a say (1) or not (0)."""
+    """What each expert says of the value `horizon` steps ahead, and whether it has a say (1) or not (0).
+
+    `regressed`: what the regressions say, in logarithms.
+    """
     history, followed = sight.history, sight.followed
     last = history.back(1)
     recent, longer = history.last(_SHORT), history.last(_LONG)
@@ -115,7 +126,7 @@ def tell(sight: Sight, regressed: Array, horizon: int) -> tuple[Array, Array]:
             once,
             often,
             _upstream(history, sight.guides, horizon, last),
-            np.clip(stretch(regressed, followed.scale), 0.0, 2.0 * longer.max(axis=0)),
+            *(np.clip(stretch(each, followed.scale), 0.0, 2.0 * longer.max(axis=0)) for each in regressed),
         ]
     )
     speaks = np.ones_like(told)
@@ -125,11 +136,11 @@ def tell(sight: Sight, regressed: Array, horizon: int) -> tuple[Array, Array]:
 
 
 def features_of(sight: Sight, horizon: int) -> Array:
-    """What a regression looks at: recent values, recent means, and the season ahead. One row a series."""
+    """What regressions look at: recent values, recent means, and the season ahead. One row a series."""
     history, followed = sight.history, sight.followed
-    longer = history.last(_LONG).mean(axis=0)
-    _, often, _ = _seasonal(sight, horizon, longer)
-    seen = (history.back(1), history.back(2), history.back(3), history.last(_SHORT).mean(axis=0), longer, often)
+    means = [history.last(steps).mean(axis=0) for steps in _MEANS]
+    once, often, _ = _seasonal(sight, horizon, means[_MEANS.index(_LONG)])
+    seen = (*(history.back(steps) for steps in (1, 2, 3, 5)), *means, often, once)
     return np.stack([np.ones(history.count), *(squeeze(each, followed.scale) for each in seen)], axis=1)
 
 

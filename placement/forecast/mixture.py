@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.forecast.correlation import Guides, Indices, find_guides
-from placement.forecast.experts import EXPERTS, REGRESSION, Followed, Sight, features_of, squeeze, tell
+from placement.forecast.experts import EXPERTS, FEATURES, FEW, REGRESSIONS, Followed, Sight, features_of, squeeze, tell
 from placement.forecast.history import Array, History
 from placement.forecast.params import ForecastParams
 from placement.forecast.regression import Regressions
@@ -22,6 +22,8 @@ from placement.forecast.season import seasons
 
 _NEAR = 0.05
 """Misses below this are all the same to a regression."""
+_LOOKS_AT = (FEW, range(FEATURES), range(FEATURES))
+"""Features of each regression."""
 _NO_PAIRS: Indices = np.zeros((0, 2), dtype=np.int64)
 
 
@@ -52,10 +54,13 @@ class Forecaster:
         """Discounted sums of absolute errors; the last row is the mixture's."""
         self._seen = np.zeros((horizons, count))
         """Discounted counts."""
-        # Until it has learnt better, a regression tells the last value.
-        last_value = np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
         self._regressions = [
-            Regressions(count, last_value, forget=params.regression_forget, ridge=params.ridge) for _ in params.horizons
+            [
+                # Until it has learnt better, a regression tells the last value.
+                Regressions(count, np.eye(len(looks_at))[1], forget=1.0 - 1.0 / steps, ridge=params.ridge)
+                for steps, looks_at in zip(params.regression_steps, _LOOKS_AT, strict=True)
+            ]
+            for _ in params.horizons
         ]
         self._pending: list[deque[tuple[Array, Array]]] = [deque(maxlen=each) for each in params.horizons]
         """For each horizon the forecasts whose time has not come: experts and mixture, and the features they had."""
@@ -75,7 +80,7 @@ class Forecaster:
         sight = Sight(self.history, self.followed, self._season, self.guides)
         for place, horizon in enumerate(self.params.horizons):
             features = features_of(sight, horizon)
-            told, speaks = tell(sight, self._regressions[place].predict(features), horizon)
+            told, speaks = tell(sight, self._regress(place, features), horizon)
             mixed = self._mix(place, told, speaks)
             self._pending[place].append((np.vstack([told, mixed]), features))
 
@@ -105,7 +110,7 @@ class Forecaster:
         self._season = np.pad(self._season, (0, more))
         self._errors = np.pad(self._errors, ((0, 0), (0, 0), (0, more)))
         self._seen = np.pad(self._seen, ((0, 0), (0, more)))
-        for each in self._regressions:
+        for each in self._every_regression():
             each.grow(count)
         self._pending = [
             deque(
@@ -123,7 +128,7 @@ class Forecaster:
         self._season[series] = 0
         self._errors[:, :, series] = 0.0
         self._seen[:, series] = 0.0
-        for each in self._regressions:
+        for each in self._every_regression():
             each.forget(series)
         gone = np.isin(self._pairs, series).any(axis=1)
         self.link(self._pairs[~gone])
@@ -138,13 +143,30 @@ class Forecaster:
                 continue
             told, features = pending[0]
             wrong = np.where(judged, np.abs(told - now), 0.0)
-            keep = np.where(judged, self.params.forget, 1.0)
+            keep = np.where(judged, self.params.forget(horizon), 1.0)
             self._errors[place] = self._errors[place] * keep + wrong
             self._seen[place] = self._seen[place] * keep + judged
             target = squeeze(now, self.followed.scale)
-            # Weighed by how far off they are, squares become absolute values: the regression tells a median.
-            off = np.abs(squeeze(told[REGRESSION], self.followed.scale) - target)
-            self._regressions[place].learn(features, target, judged / np.maximum(off, _NEAR))
+            off = np.abs(squeeze(told[-1 - len(REGRESSIONS) : -1], self.followed.scale) - target)
+            for each, looks_at, missed in zip(self._regressions[place], _LOOKS_AT, off, strict=True):
+                # Weighed by how far off they are, squares become absolute values: the regression tells a median.
+                each.learn(features[:, looks_at], target, judged / np.maximum(missed, _NEAR))
+
+    def _regress(self, place: int, features: Array) -> Array:
+        """What the regressions say, after some of them have found their coefficients anew."""
+        every = self.params.solve_every
+        due = np.arange(self.history.steps % every, self.count, every)
+        for each in self._regressions[place]:
+            each.solve(due)
+        return np.array(
+            [
+                each.predict(features[:, looks_at])
+                for each, looks_at in zip(self._regressions[place], _LOOKS_AT, strict=True)
+            ]
+        )
+
+    def _every_regression(self) -> list[Regressions]:
+        return [each for regressions in self._regressions for each in regressions]
 
     def _look_around(self) -> None:
         """Seasons and guides, for a few series at a time, so that no step takes long."""

@@ -13,11 +13,15 @@ class ForecastParams:
     """How many steps ahead; ascending."""
     memory: int = 4_096
     """Steps of history that are kept: a season must fit in twice to be seen."""
-    forget: float = 0.995
-    """What a step keeps of the past in the errors that weigh the experts; 200 steps."""
+    score_steps: int = 50
+    """Errors older than about this many steps, and 15 for each step of the horizon, count little: the errors of long
+    horizons overlap, so that there are fewer independent ones."""
     sharpness: float = 8.0
     """Weight of an expert is its mean error to the power of minus this: the best ones speak, the others whisper."""
-    regression_forget: float = 0.999
+    regression_steps: tuple[int, int, int] = (1_000, 333, 100)
+    """How many steps back each of the regressions remembers."""
+    solve_every: int = 4
+    """Regressions find their coefficients anew once in so many steps."""
     ridge: float = 1.0
     """Pull of regressions towards the last value, in steps' worth of evidence."""
     season_min: int = 6
@@ -36,9 +40,9 @@ class ForecastParams:
             self.horizons[-1] * 4 <= self.memory,
             f"the longest horizon is {self.horizons[-1]} steps; it can be a quarter of the memory, {self.memory} steps",
         )
-        for name in ("forget", "regression_forget"):
-            value = getattr(self, name)
-            require(0 < value < 1, f"{name} is {value}; it must be between 0 and 1")
+        require(self.score_steps >= 10, f"score_steps is {self.score_steps}; give 10 or more")
+        require(min(self.regression_steps) >= 20, f"regression_steps are {self.regression_steps}; give 20 or more each")
+        require(self.solve_every >= 1, f"solve_every is {self.solve_every}; give 1 or more")
         require(self.sharpness > 0, f"sharpness is {self.sharpness}; it must be above 0")
         require(self.ridge > 0, f"ridge is {self.ridge}; it must be above 0")
         require(self.season_min >= 2, f"season_min is {self.season_min}; give 2 or more")
@@ -47,3 +51,7 @@ class ForecastParams:
             f"season_correlation is {self.season_correlation}; it must be between 0 and 1",
         )
         require(self.season_every >= 1, f"season_every is {self.season_every}; give 1 or more")
+
+    def forget(self, horizon: int) -> float:
+        """What a step keeps of the past in the errors that weigh the experts."""
+        return 1.0 - 1.0 / (self.score_steps + 15 * horizon)

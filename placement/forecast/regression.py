@@ -1,4 +1,8 @@
-"""Many small least-squares regressions side by side, each forgetting its past slowly."""
+"""Many small least-squares regressions side by side, each forgetting its past slowly.
+
+Observations are taken in at every step; coefficients are found anew for some of them at a time, so that no step takes
+long however many there are.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +20,8 @@ class Regressions:
         width = len(prior)
         self._xx = np.zeros((count, width, width))
         self._xy = np.zeros((count, width))
+        self._found = np.tile(prior, (count, 1))
+        """Coefficients."""
 
     def learn(self, features: Array, targets: Array, known: Array) -> None:
         """One observation each, of those that are known (weight 1, else 0)."""
@@ -25,20 +31,25 @@ class Regressions:
         self._xy *= self._forget
         self._xy += weighted * targets[:, None]
 
+    def solve(self, which: NDArray[np.int64]) -> None:
+        """Find the coefficients of these anew."""
+        pull = self._ridge * np.eye(len(self._prior))
+        sums = (self._xy[which] + self._ridge * self._prior)[:, :, None]
+        self._found[which] = np.linalg.solve(self._xx[which] + pull, sums)[:, :, 0]
+
     def predict(self, features: Array) -> Array:
         """What the targets should be, given the features."""
-        width = len(self._prior)
-        pull = self._ridge * np.eye(width)
-        found = np.linalg.solve(self._xx + pull, (self._xy + self._ridge * self._prior)[:, :, None])[:, :, 0]
-        return np.asarray((found * features).sum(axis=1))
+        return np.asarray((self._found * features).sum(axis=1))
 
     def grow(self, count: int) -> None:
         """Room for more, which know nothing."""
         more = count - len(self._xy)
         self._xx = np.pad(self._xx, ((0, more), (0, 0), (0, 0)))
         self._xy = np.pad(self._xy, ((0, more), (0, 0)))
+        self._found = np.vstack([self._found, np.tile(self._prior, (more, 1))])
 
     def forget(self, which: NDArray[np.int64]) -> None:
         """These begin anew."""
         self._xx[which] = 0.0
         self._xy[which] = 0.0
+        self._found[which] = self._prior

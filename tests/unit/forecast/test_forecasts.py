@@ -119,7 +119,9 @@ def test_new_series_find_room_and_leave_the_others_alone() -> None:
         ({"horizons": (10, 1)}, "ascending"),
         ({"memory": 10}, "at least 64"),
         ({"horizons": (1, 50), "memory": 100}, "a quarter of the memory"),
-        ({"forget": 1.0}, "between 0 and 1"),
+        ({"score_steps": 1}, "give 10 or more"),
+        ({"regression_steps": (1_000, 300, 1)}, "give 20 or more each"),
+        ({"solve_every": 0}, "give 1 or more"),
         ({"sharpness": 0.0}, "above 0"),
     ],
 )
