@@ -27,6 +27,7 @@ from placement.leader_events import (
     GaveUp,
     Healed,
     HostLost,
+    HotSpotAhead,
     Lingers,
     Place,
     Published,
@@ -49,6 +50,9 @@ from placement.leader_standing import Standing
 from placement.leader_taps import Enforcing, answer
 from placement.model import Flow, Plan
 from placement.subqueries import subqueries
+
+_OPTIONAL = (Reason.WATCH, Reason.HOT)
+"""Reasons for which a flow that runs may as well stay where it is."""
 
 LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Lingers | Withdrawn
 
@@ -95,6 +99,8 @@ class Leader:
         self._unmeasured_rounds = 0
         self._alarmed = False
         """A host of the flow became crowded during the present search."""
+        self._warned_ms = -math.inf
+        """When ants were last sent because of a hot spot ahead."""
         self._lessons = Lessons(params.shun_ms)
         self._looked_at = flow
         """The flow as it was when ants last left for it."""
@@ -107,6 +113,7 @@ class Leader:
             HostLost: self._on_host_lost,
             FlowChanged: self._on_flow_changed,
             Crowded: self._on_crowded,
+            HotSpotAhead: self._on_hot_spot_ahead,
             Healed: self._on_healed,
             TimerFired: self._on_timer,
             RoutingAntReturned: self._on_ant_home,
@@ -233,6 +240,19 @@ class Leader:
         self._failures = 0
         return self._begin(self.standing.why_look(), rng)
 
+    def _on_hot_spot_ahead(self, event: HotSpotAhead, rng: Chance) -> list[LeaderEffect]:
+        """The bound is about to break: send ants now, whatever the budget says, but not more often than rounds go."""
+        if not self.params.watch or event.host not in self.running.values():
+            return []
+        if self.phase is not Phase.RESTING:
+            self._alarmed = True
+            return []
+        if self._now_ms - self._warned_ms < self.params.watch_every_ms or self.standing.why_look() is not Reason.WATCH:
+            return []
+        self._warned_ms = self._now_ms
+        self._failures = 0
+        return self._begin(Reason.HOT, rng)
+
     def _on_timer(self, event: TimerFired, rng: Chance) -> list[LeaderEffect]:
         if event.name == "rest" and self.phase is Phase.RESTING:
             self._failures = 0
@@ -325,7 +345,7 @@ class Leader:
         self._round += 1
         self._looked_at = self.flow
         # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
-        damped = reason is Reason.WATCH and self._unmeasured_rounds == 0
+        damped = reason in _OPTIONAL and self._unmeasured_rounds == 0
         barred = self._damping.cooling(now_ms=self._now_ms) if damped else ()
         bounds = replace(self.standing.bounds(self._seniority), barred=barred)
         bounds = self._lessons.taught(bounds, self.flow.graph.task_count, now_ms=self._now_ms)
@@ -342,7 +362,7 @@ class Leader:
         )
         self._measured = None
         route: list[LeaderEffect] = [*self._search.begin(now_ms=self._now_ms)]
-        if reason not in (Reason.WATCH, Reason.USER):
+        if reason not in (*_OPTIONAL, Reason.USER):
             return route
         social = self.ants.scouting.social
         measure = measuring_ant(
@@ -356,7 +376,7 @@ class Leader:
         assert search is not None
         attempt = search.attempt
         self._failures += 1
-        watching = attempt.reason is Reason.WATCH
+        watching = attempt.reason in _OPTIONAL
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
         affordable = not watching or (bool(self._lessons) and self._round_free_at_ms() <= self._now_ms)
         # After giving up once, a look that finds nothing is not worth another: ants without end would fill the network.
@@ -382,7 +402,7 @@ class Leader:
             # Scouts hold each chain to the bound; together the chains may still break it.
             whole = f"the whole flow would take {attempt.own_ms:.1f} ms, its bound is {self.flow.latency_bound_ms:g} ms"
             return self._try_again(whole, rng)
-        if attempt.reason is Reason.WATCH or (attempt.reason is Reason.USER and self._measured is not None):
+        if attempt.reason in _OPTIONAL or (attempt.reason is Reason.USER and self._measured is not None):
             now_cost = self._present_cost_ms()
             comparison = Comparison(
                 now_cost, attempt.cost_ms, self.standing.moves_to(attempt), cut_off=self._measured is None

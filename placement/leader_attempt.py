@@ -22,6 +22,7 @@ class Reason(Enum):
     LOST = "a host of the flow was lost"
     UNSERVED = "a task that the flow taps is ending"
     USER = "a user asked for it"
+    HOT = "a hot spot is forecast where it runs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,15 @@ class Crowded:
 
 
 @dataclass(frozen=True, slots=True)
+class HotSpotAhead:
+    """Because of this host the flow will break its bound then, with this chance, and it should leave (Synergy 3.4)."""
+
+    host: str
+    in_ms: float
+    sure: float
+
+
+@dataclass(frozen=True, slots=True)
 class TapAsked:
     """Another flow's leader wants to tap a task of this flow under that epoch of its plan."""
 

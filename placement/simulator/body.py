@@ -19,10 +19,12 @@ from placement.chance import Chance, ChanceFor
 from placement.evaluator_incremental import Ledger as TrueLedger
 from placement.leader import Leader
 from placement.leader_events import (
+    Crowded,
     FlowChanged,
     GaveUp,
     Healed,
     HostLost,
+    HotSpotAhead,
     Lingers,
     Place,
     Published,
@@ -138,12 +140,20 @@ class Body:
         if host not in self._damage.hosts:
             self._carry_out(host, self.cells[host].measure(load, now_ms=self.kernel.now_ms))
 
-    def change_flow(self, flow: Flow) -> None:
-        """A flow's rates changed; its hosts and its leader measure it."""
+    def believe(self, flow: Flow) -> None:
+        """A flow's leader and hosts are told these rates, measured or forecast, whatever is true."""
         self._tell_leader(flow.name, FlowChanged(flow))
         for host in sorted(set(self.leaders[flow.name].running.values())):
             if host not in self._damage.hosts:
                 self._carry_out(host, self.cells[host].flow_changed(flow))
+
+    def warn(self, flow: str, warning: Crowded | HotSpotAhead) -> None:
+        """A flow breaks its bound, or the models foresee it: its leader hears of it."""
+        self._tell_leader(flow, warning)
+
+    def change_flow(self, flow: Flow) -> None:
+        """A flow's rates changed; its hosts and its leader measure it."""
+        self.believe(flow)
         if flow.name in self.truth.running:
             running = self.truth.running[flow.name]
             self.truth.put(flow, running.own, running.taps)

@@ -14,12 +14,13 @@ from typing import Literal
 from placement.model import Edge, Flow, Sink, Source, Task
 from services.host.cell.flow_hops import FlowHops
 from services.host.cell.flow_measures import FlowMeasures
+from services.host.cell.known_models import FlowModels
 from services.host.cell.pins import Why, pin
 from services.host.segment_plan import commit_interval_ms
 from topics.flow import specs
 from topics.flow.graph import FlowGraph, Operator, Segment
 
-Origin = Literal["measured", "partly measured", "default", "floor"]
+Origin = Literal["measured", "partly measured", "modelled", "default", "floor"]
 
 RATE_PER_MS = 0.1
 RATE_PER_MS_MIN = 1e-6
@@ -63,13 +64,19 @@ class FlowModel:
 
 
 def model_flow(
-    graph: FlowGraph, regions: Mapping[str, str], measures: FlowMeasures | None = None, *, hop_ms: float = 0.0
+    graph: FlowGraph,
+    regions: Mapping[str, str],
+    measures: FlowMeasures | None = None,
+    *,
+    models: FlowModels | None = None,
+    hop_ms: float = 0.0,
 ) -> FlowModel:
     """`regions`: the region of each live host (at least one). `measures` None: the flow has not run yet.
 
+    `models`: what is to be trusted of them goes before what was measured last (placement/inputs.py).
     `hop_ms`: what any hop through Kafka costs beside the distance.
     """
-    known = _Operators(graph, measures)
+    known = _Operators(graph, measures, models)
     spec = graph.spec
     origins: dict[tuple[str, str], Origin] = {}
     ends: list[specs.Source | specs.Sink] = [*spec.sources, *spec.sinks]
@@ -108,8 +115,10 @@ def commit_wait_ms(spec: specs.FlowSpec) -> float:
 class _Operators:
     """What is known of each operator and stream: rates, selectivities, service times, with their origins."""
 
-    def __init__(self, graph: FlowGraph, measures: FlowMeasures | None) -> None:
+    def __init__(self, graph: FlowGraph, measures: FlowMeasures | None, models: FlowModels | None) -> None:
         self.graph = graph
+        self.models = models
+        self.as_measured = _Operators(graph, measures, None) if models is not None else self
         self.measures = measures or FlowMeasures(1.0, {}, {})
         self.has_run = bool(self.measures.operators)
         self.source_rates: dict[str, tuple[float, Origin]] = {
@@ -125,23 +134,41 @@ class _Operators:
             for route, share in self._route_shares(operator).items():
                 self.rate[operator.name if route is None else f"{operator.name}.{route}"] = leaving * share
 
-    def batch(self, operator: Operator) -> tuple[float, bool]:
-        """Records out for one in, and whether that was measured."""
+    def batch(self, operator: Operator) -> tuple[float, Origin]:
+        """Records out for one in, and where that comes from."""
+        modelled = self.models.selectivity(operator.name) if self.models is not None else None
+        if modelled is not None:
+            return max(modelled, BATCH_MIN), "modelled"
         measured = self.measures.operator(operator.name).batch
         if measured is not None:
-            return max(measured, BATCH_MIN), True
+            return max(measured, BATCH_MIN), "measured"
         window = getattr(operator.spec, "window", None)
         if isinstance(window, specs.Window) and window.emit == "close":
-            return _WINDOWED_BATCH, False
-        return _GUESSES[type(operator.spec)][1], False
+            return _WINDOWED_BATCH, "default"
+        return _GUESSES[type(operator.spec)][1], "default"
 
-    def service_vwu(self, operator: Operator) -> tuple[float, float, bool]:
-        """Mean and variance of a record's service, and whether they were measured."""
+    def service_vwu(self, operator: Operator) -> tuple[float, float, Origin]:
+        """Mean and variance of a record's service, and where they come from."""
+        modelled = self.models.service_vwu(operator.name) if self.models is not None else None
+        if modelled is not None:
+            return *modelled, "modelled"
         sums = self.measures.operator(operator.name)
         if sums.mean_vwu is not None:
-            return sums.mean_vwu, sums.variance_vwu2, True
+            return sums.mean_vwu, sums.variance_vwu2, "measured"
         guess = _GUESSES[type(operator.spec)][0]
-        return guess, guess * guess, False
+        return guess, guess * guess, "default"
+
+    def ca2(self, source: str) -> tuple[float, Origin]:
+        """Variation of a source's arrivals, and where it comes from."""
+        readers = self.readers(source)
+        modelled = [self.models.ca2(reader) for reader in readers] if self.models is not None else []
+        measured = [self.measures.operator(reader).ca2 for reader in readers]
+        found: tuple[tuple[list[float | None], Origin], ...] = ((modelled, "modelled"), (measured, "measured"))
+        for values, origin in found:
+            for value in values:
+                if value is not None:
+                    return value, origin
+        return 1.0, "default"
 
     def readers(self, stream: str) -> list[str]:
         """Operators that read this stream and nothing else, so that their arrivals are its records."""
@@ -156,6 +183,9 @@ class _Operators:
         return max(counts, default=None)
 
     def _source_rate(self, source: str) -> tuple[float, Origin]:
+        modelled = self._modelled_rate(source)
+        if modelled is not None and modelled > RATE_PER_MS_MIN:
+            return modelled, "modelled"
         if not self.has_run:
             return RATE_PER_MS, "default"
         count = self.arrivals(source)
@@ -169,6 +199,18 @@ class _Operators:
                 break
         rate_per_ms = rate_per_s / 1e3
         return (rate_per_ms, "measured") if rate_per_ms > RATE_PER_MS_MIN else (RATE_PER_MS_MIN, "floor")
+
+    def _modelled_rate(self, source: str) -> float | None:
+        """What is forecast for one of its readers; a backlog before them is in no forecast of arrivals."""
+        if self.models is None or any(
+            self.measures.segment(segment.id).lag_growth_per_s > 0
+            for segment in self.graph.segments
+            if {edge.stream for edge in segment.inputs} == {source}
+        ):
+            return None
+        rates = {reader: self.models.rate_per_s(reader) for reader in self.readers(source)}
+        known = [rate / len(self.graph.edges_into(reader)) / 1e3 for reader, rate in rates.items() if rate is not None]
+        return max(known, default=None)
 
     def _rest(self, reader: str) -> float:
         """An equal part of what a reader of several streams took in, without what other operators sent it."""
@@ -193,8 +235,7 @@ class _Operators:
 
 def _source(graph: FlowGraph, known: _Operators, name: str, host: str) -> tuple[Source, dict[tuple[str, str], Origin]]:
     rate, rate_origin = known.source_rates[name]
-    ca2s = [known.measures.operator(reader).ca2 for reader in known.readers(name)]
-    ca2 = next((value for value in ca2s if value is not None), None)
+    ca2, ca2_origin = known.ca2(name)
     reader = next(
         segment
         for segment in graph.segments
@@ -204,10 +245,10 @@ def _source(graph: FlowGraph, known: _Operators, name: str, host: str) -> tuple[
     size = _message_bytes(known, reader)
     origins: dict[tuple[str, str], Origin] = {
         (name, "rate_per_ms"): rate_origin,
-        (name, "ca2"): _origin([ca2 is not None]),
-        (name, "message_bytes"): _origin([size is not None]),
+        (name, "ca2"): ca2_origin,
+        (name, "message_bytes"): _size_origin(size),
     }
-    made = Source(name, host, rate, 1.0 if ca2 is None else ca2, MESSAGE_BYTES if size is None else size)
+    made = Source(name, host, rate, ca2, MESSAGE_BYTES if size is None else size)
     return made, origins
 
 
@@ -232,12 +273,12 @@ def _task(
         if edge.kind != "sink":
             sizes.append(_message_bytes(known, _segment_of(graph, edge.target)))
     service, variance = HANDLING_VWU * (1 + sum(leaving.values()) / entering), 0.0
-    measured = []
+    services = []
     for operator in operators:
-        mean, spread, was_measured = known.service_vwu(operator)
+        mean, spread, origin = known.service_vwu(operator)
         service += mean * known.arriving[operator.name] / entering
         variance += spread * known.arriving[operator.name] / entering
-        measured.append(was_measured)
+        services.append(origin)
     # The brain knows one output of a task: the largest; an edge that carries less has a share of it.
     most = max(leaving.values())
     size = max((each for each in sizes if each is not None), default=None)
@@ -250,10 +291,10 @@ def _task(
         identity=_identity(graph, segment),
     )
     origins: dict[tuple[str, str], Origin] = {
-        (segment.id, "service_vwu"): _origin(measured),
-        (segment.id, "cs2"): _origin(measured),
+        (segment.id, "service_vwu"): _origin(services),
+        (segment.id, "cs2"): _origin(services),
         (segment.id, "batch"): _origin([known.batch(operator)[1] for operator in operators]),
-        (segment.id, "output_bytes"): _origin([size is not None]),
+        (segment.id, "output_bytes"): _size_origin(size),
     }
     return task, [Edge(segment.id, head, share=rate / most) for head, rate in sorted(leaving.items())], origins
 
@@ -266,7 +307,8 @@ def _entering(known: _Operators, segment: Segment) -> float:
 
 
 def _message_bytes(known: _Operators, segment: Segment) -> float | None:
-    """Mean size of what enters a segment, as it lies in Kafka."""
+    """Mean size of what enters a segment, as it lies in Kafka: bytes that were measured, over records that were."""
+    known = known.as_measured
     records = _entering(known, segment) * 1e3 * known.measures.span_s
     total = known.measures.segment(segment.id).bytes_in
     return total / records if total and records >= 1 else None
@@ -291,6 +333,11 @@ def _identity(graph: FlowGraph, segment: Segment) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _origin(measured: Iterable[bool]) -> Origin:
-    facts = list(measured)
-    return "measured" if all(facts) else "partly measured" if any(facts) else "default"
+def _size_origin(size: float | None) -> Origin:
+    return "default" if size is None else "measured"
+
+
+def _origin(parts: Iterable[Origin]) -> Origin:
+    """Of a number that is made from several: theirs if it is the same, else it is partly measured."""
+    different = set(parts)
+    return different.pop() if len(different) == 1 else "partly measured"

@@ -6,6 +6,7 @@ with what the registry knows: the running plan and its epoch.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from placement.leader_events import (
     GaveUp,
     Healed,
     HostLost,
+    HotSpotAhead,
     Place,
     Published,
     Stayed,
@@ -34,6 +36,7 @@ from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.chronicle import Chronicle, Publish
 from services.host.cell.delays import Delays
 from services.host.cell.flow_model import FlowModel, model_flow
+from services.host.cell.known_models import KnownModels, is_warning
 from services.host.cell.pins import pin
 from services.host.cell.plan_words import Prediction, ended_plan, plan_message
 from services.host.cell.rows import RecentRows
@@ -41,7 +44,7 @@ from services.host.graphs import compiled
 from services.registry.view import RegistryView
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import CommittedPlan, FlowRevision
+from topics.messages import CommittedPlan, FlowRevision, HotSpotModel, Model
 from topics.messages.plans import Basis
 
 log = structlog.get_logger(__name__)
@@ -112,6 +115,7 @@ class Leaders:
     ) -> None:
         """`fresh` waits until the registry has been read to its end."""
         self.rows = RecentRows()
+        self.models = KnownModels()
         self._body = body
         self._leases = leases
         self._fresh = fresh
@@ -190,6 +194,19 @@ class Leaders:
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
         beyond_ms = led.model.hops.beyond_ms(leader.flow.graph, leader.running, self._delays.delay_ms)
         return Prediction(own_ms + led.model.hops.total_ms, beyond_ms)
+
+    def heard_model(self, model: Model) -> None:
+        """The models say something new of a flow; if it is a hot spot ahead, its leader sends ants now."""
+        self.models.add(model)
+        body = model.body
+        if not isinstance(body, HotSpotModel) or body.flow not in self._led:
+            return
+        if is_warning(model, now_s=self._now_ms() / 1e3):
+            led = self._led[body.flow]
+            led.modelled_ms = -math.inf
+            self._remodel(body.flow, led)  # ants are to price what is coming
+            assert body.in_s is not None
+            self._body.tell_leader(body.flow, HotSpotAhead(body.host, body.in_s * 1e3, body.probability))
 
     # Who leads.
 
@@ -296,12 +313,14 @@ class Leaders:
         self._chronicle.forget(name)
         self._unexplained.pop(name, None)
         self.rows.forget(name)
+        self.models.forget(name)
 
     # What the flow is like.
 
     def _modelled(self, graph: FlowGraph) -> FlowModel:
         measures = self.rows.measures(graph.spec.name, self._surface.capacities)
-        model = model_flow(graph, self._surface.regions, measures, hop_ms=self._delays.hop_ms)
+        models = self.models.of(graph.spec.name, self._surface.capacities, now_s=self._now_ms() / 1e3)
+        model = model_flow(graph, self._surface.regions, measures, models=models, hop_ms=self._delays.hop_ms)
         # A tapped task would feed this flow from another flow's edge topic; hosts do not read those (decision 0123).
         tasks = tuple(replace(task, identity="") for task in model.flow.tasks)
         return replace(model, flow=replace(model.flow, tasks=tasks))

@@ -39,7 +39,7 @@ from topics.ants.envelope import Contents, Travelling
 from topics.ants.gate import Gate
 from topics.ants.probes import Echo, Probe
 from topics.flow.problems import FlowError
-from topics.messages import HostMetrics, LinkMetrics, Message, OperatorMetrics
+from topics.messages import HostMetrics, LinkMetrics, Message, Model, OperatorMetrics
 from topics.topic import Topic
 
 log = structlog.get_logger(__name__)
@@ -225,6 +225,8 @@ class CellService:
                 self._delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
             case OperatorMetrics() if row.flow in self.leaders.flows:
                 self.leaders.rows.add(row)
+            case Model() if getattr(row.body, "flow", None) in self.leaders.flows:
+                self.leaders.heard_model(row)
 
     def _decided(self, leader: Leader, decided: Decided) -> None:
         self.leaders.decided(leader, decided)
@@ -332,10 +334,10 @@ class CellService:
             self.body.set_off(cell.tell())
 
     async def _follow_rates(self) -> None:
-        """Reads what operators measure, while a flow is led here."""
+        """Reads what operators measure, and what the models make of it, while a flow is led here."""
         tail = Tail(
             self._bootstrap,
-            [catalogue.METRICS_OPERATORS],
+            [catalogue.METRICS_OPERATORS, catalogue.MODELS],
             client_id=f"stig.cell.{self._host}.rates",
             back_ms=SURVEY_EVERY_S * 1e3,
             on_row=self._heard_row,

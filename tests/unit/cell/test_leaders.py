@@ -16,7 +16,7 @@ from services.host.cell.pins import pin
 from services.registry.view import RegistryView
 from topics.ants.envelope import Travelling
 from topics.flow.file import parse_graph
-from topics.messages import CommittedPlan, Decision, FlowRevision, Message, Request
+from topics.messages import CommittedPlan, Decision, FlowRevision, HotSpotModel, Message, Model, Request
 from topics.topic import Topic
 
 TEXT = """
@@ -174,6 +174,22 @@ def test_when_the_source_host_dies_another_leads_with_what_the_registry_knows() 
         leader = ground.body.leaders[flow.flow]
         assert (4, {0: "b"}, Phase.RESTING) == (leader.epoch, leader.running, leader.phase)
         assert [] == ground.sent, "it looks around later, and not together with everybody else"
+
+    play(story)
+
+
+def test_a_hot_spot_that_the_models_foresee_makes_the_leader_send_ants_now() -> None:
+    """And one whose time has passed does not."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        await ground.arrange()
+        for second, phase in ((900, Phase.RESTING), (999, Phase.SEARCHING)):
+            body = HotSpotModel("talk", "b", "large", 3.0, -5.0, 0.9)
+            ground.leaders.heard_model(Model("hotspot/talk", second, 60, 60, 0.1, 1, 1, body))
+            assert phase is ground.body.leaders["talk"].phase, second
 
     play(story)
 

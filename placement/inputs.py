@@ -1,0 +1,45 @@
+"""Where a number of the brain comes from: from a model that is there, fresh and sure; else from the last measurement.
+
+The one rule for all inputs and both bodies. Synergy 3.3.2: where a prediction is not to be trusted, what was measured
+last is reported instead.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from placement.model.errors import require
+
+Doubt = Literal["missing", "old", "unsure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a model says; `error`: relative, None if it can't be told; `age_s`: since the last second it rests on."""
+
+    value: float
+    error: float | None
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrustParams:
+    """What a model must be to be used."""
+
+    age_s_max: float = 15.0
+    error_max: float = 0.5
+    """Relative: beyond it, a guess from the last seconds is as good."""
+
+    def __post_init__(self) -> None:
+        require(self.age_s_max > 0, f"age_s_max is {self.age_s_max}; give more than 0")
+        require(self.error_max > 0, f"error_max is {self.error_max}; give more than 0")
+
+
+def doubt(estimate: Estimate | None, params: TrustParams) -> Doubt | None:
+    """Why not to use a model; None if it is to be used."""
+    if estimate is None:
+        return "missing"
+    if estimate.age_s > params.age_s_max:
+        return "old"
+    if estimate.error is None or not estimate.error <= params.error_max:
+        return "unsure"
+    return None

@@ -1,0 +1,53 @@
+"""The leader of a flow that is told of a hot spot ahead."""
+
+from dataclasses import replace
+
+from placement.ants.enforcement import EnforcementAnt
+from placement.ants.measuring import Measured
+from placement.ants.routing import RoutingAnt
+from placement.leader_events import HotSpotAhead, Stayed
+from placement.leader_phases import Phase
+from tests.unit.ants.leader_stage import PARAMS, Stage
+
+POOR = replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0)
+
+
+def test_ants_leave_at_once_even_if_the_budget_is_spent() -> None:
+    """A bound that is about to break is what ants are for."""
+    stage = Stage(params=POOR).placed("x", "x")
+    stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+    assert Phase.SEARCHING is stage.leader.phase
+    assert stage.sent(RoutingAnt)
+
+
+def test_a_better_place_is_taken_though_it_is_not_better_by_beta() -> None:
+    """Beta is for gains; here a loss is to be avoided. A place that is worse is still refused."""
+    for cost_ms, moves in ((46.0, True), (51.0, False)):
+        stage = Stage(params=POOR).placed("x", "x")
+        stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+        stage.tell(Measured(stage.round, 50.0, 50.0))
+        stage.ants_return(2)
+        stage.report("y", "y", cost_ms=cost_ms)
+        stage.report("y", "y", cost_ms=cost_ms)
+        assert moves is bool(stage.sent(EnforcementAnt)), cost_ms
+        assert moves is not bool(stage.found(Stayed)), cost_ms
+
+
+def test_warnings_in_a_row_send_ants_once_a_round() -> None:
+    stage = Stage(params=POOR).placed("x", "x")
+    looks = 0
+    for second in range(10):
+        stage.now_ms = second * 1_000.0
+        stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+        if stage.leader.phase is Phase.SEARCHING:
+            looks += 1
+            stage.tell(Measured(stage.round, 50.0, 50.0))
+            stage.ants_return(2)
+            stage.report("x", "x")
+            stage.report("x", "x")
+    assert 2 == looks
+
+
+def test_a_hot_spot_where_the_flow_does_not_run_is_none_of_its_leaders_business() -> None:
+    stage = Stage(params=POOR).placed("x", "x")
+    assert [] == stage.tell(HotSpotAhead("elsewhere", 2_000.0, 0.8))

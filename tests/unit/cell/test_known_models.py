@@ -1,0 +1,100 @@
+"""Models in place of measurements: used where they are fresh and sure, and the flow says which number is which."""
+
+from typing import Any
+
+import pytest
+
+from services.host.cell.flow_measures import measure_flow
+from services.host.cell.flow_model import FlowModel, model_flow
+from services.host.cell.known_models import KnownModels, is_warning
+from tests.unit.cell.test_flow_model import REGIONS, counting, row
+from topics.messages import ForecastModel, HotSpotModel, Model, RateModel, ServiceModel
+
+NOW_S = 1_000.0
+
+
+def made(body: Any, *, error: float | None = 0.05, second: int = 998, batch: int = 1) -> Model:
+    key = f"{type(body).__name__}/{body.flow}/{getattr(body, 'operator', '')}/{getattr(body, 'host', '')}"
+    return Model(key, second, 60, 50, error, 1, batch, body)
+
+
+def forecast(per_s: float = 300.0, error: float = 15.0) -> ForecastModel:
+    return ForecastModel("f", "kept", 100.0, (1, 10, 30), (120.0, per_s, 9_000.0), (5.0, error, 5.0))
+
+
+def service(mean_us: float, host: str = "noc", cs2: float = 1.0) -> ServiceModel:
+    return ServiceModel("f", "s", "kept", host, mean_us, cs2, 0.0, 100.0, 0)
+
+
+def modelled(*models: Model, lag: int = 0) -> FlowModel:
+    graph = counting()
+    rows = [row(graph, "kept", second, arrivals=100, outputs=50, lag=second * lag) for second in range(10)]
+    known = KnownModels()
+    for model in models:
+        known.add(model)
+    return model_flow(
+        graph, REGIONS, measure_flow(rows, {}, span_s=10), models=known.of("f", {"fast": 4.0}, now_s=NOW_S)
+    )
+
+
+def test_the_rate_is_the_largest_forecast_until_ants_and_a_move_are_done() -> None:
+    """30 s ahead is beyond that."""
+    flow = modelled(made(forecast()))
+    assert 0.3 == pytest.approx(flow.flow.sources[0].rate_per_ms)
+    assert "modelled" == flow.origins["s", "rate_per_ms"]
+
+
+@pytest.mark.parametrize(
+    "doubtful",
+    [
+        pytest.param((), id="missing"),
+        pytest.param((made(forecast(), second=980),), id="old"),
+        pytest.param((made(ForecastModel("f", "kept", 9e3, (1,), (9e3,), (8e3,))),), id="unsure"),
+        pytest.param((made(ForecastModel("f", "kept", 9e3, (1,), (9e3,), (None,))),), id="error unknown"),
+    ],
+)
+def test_a_doubtful_forecast_gives_way_to_what_was_measured_last(doubtful: tuple[Model, ...]) -> None:
+    flow = modelled(*doubtful)
+    assert 0.1 == pytest.approx(flow.flow.sources[0].rate_per_ms)
+    assert "measured" == flow.origins["s", "rate_per_ms"]
+
+
+def test_a_backlog_is_offered_load_that_no_forecast_of_arrivals_knows() -> None:
+    flow = modelled(made(forecast()), lag=50)
+    assert 0.150 == pytest.approx(flow.flow.sources[0].rate_per_ms)
+
+
+def test_service_times_of_unequal_hosts_are_brought_to_capacity_one() -> None:
+    """500 us at capacity 4 is 2 VWU, 1,000 us at capacity 1 is 1: half of the records each."""
+    known = KnownModels()
+    known.add(made(service(500.0, "fast", cs2=0.0)))
+    known.add(made(service(1_000.0, "noc", cs2=0.0)))
+    models = known.of("f", {"fast": 4.0}, now_s=NOW_S)
+    assert models is not None
+    assert (1.5, 0.25) == pytest.approx(models.service_vwu("kept"))
+
+
+def test_of_a_key_the_newest_model_counts_however_they_come() -> None:
+    rate = [RateModel("f", "s", "kept", 1.0, 1.0, 5, ca2, 0.5) for ca2 in (1.0, 2.0, 3.0)]
+    known = KnownModels()
+    for model in (made(rate[0], batch=1), made(rate[2], batch=3), made(rate[1], batch=2)):
+        known.add(model)
+    models = known.of("f", {}, now_s=NOW_S)
+    assert models is not None
+    assert 3.0 == models.ca2("kept")
+
+
+def test_message_sizes_stay_those_that_were_measured_whatever_is_forecast() -> None:
+    """Bytes of the last seconds over records of the next ones would be nonsense."""
+    graph = counting()
+    rows = [row(graph, "kept", second, arrivals=100, outputs=50, bytes_in=20_000) for second in range(10)]
+    known = KnownModels()
+    known.add(made(forecast()))
+    models = known.of("f", {}, now_s=NOW_S)
+    flow = model_flow(graph, REGIONS, measure_flow(rows, {}, span_s=10), models=models)
+    assert 200 == pytest.approx(flow.flow.sources[0].message_bytes)
+
+
+@pytest.mark.parametrize(("in_s", "second", "expected"), [(3.0, 998, True), (3.0, 980, False), (None, 998, False)])
+def test_a_warning_is_heard_until_its_time_has_passed(in_s: float | None, second: int, expected: bool) -> None:
+    assert expected is is_warning(made(HotSpotModel("f", "noc", "kept", in_s, -1.0, 0.9), second=second), now_s=NOW_S)
