@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FIRST_SEED ?= 1
 
-.PHONY: setup up compose-up compose-down test lint format lock chaos-hosts faust-losses bench-operators lives evidence clean help
+.PHONY: setup up compose-up compose-down test lint format lock chaos-hosts faust-losses spark-cluster bench-models bench-operators lives evidence clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -29,7 +29,7 @@ compose-down: ## Stop and remove those containers; their data stays in volumes
 
 test: setup ## Run the unit, property, simulation, integration and fault tests
 	@$(BIN)/pytest tests -m "not bench and not integration and not chaos and not e2e" --numprocesses auto
-	@$(BIN)/pytest tests/integration -m "not plain_faust"
+	@$(BIN)/pytest tests/integration -m "not plain_faust and not spark_cluster"
 	@$(BIN)/pytest tests/chaos --numprocesses 2
 
 lint: setup ## Ruff and mypy
@@ -47,6 +47,12 @@ chaos-hosts: setup ## Seeded faults on real hosts: SEEDS=200 FIRST_SEED=1; Ctrl-
 
 faust-losses: setup ## What plain faust-streaming loses, and that we do not: the same stories on both
 	@$(BIN)/pytest tests/integration/host_process/faust_losses
+
+spark-cluster: setup ## The modelling service on a Spark standalone cluster on loopback
+	@$(BIN)/pytest tests/integration/modelling -m spark_cluster
+
+bench-models: setup ## Metric to model, and 20 minutes of memory
+	@$(BIN)/stigmergy bench models --rows 2000 --seconds 1260
 
 bench-operators: setup ## Operators against a hand-written loop, in process
 	@$(BIN)/stigmergy bench operators

@@ -58,6 +58,10 @@ class Settings:
     )
     demo: bool = field(default=True, metadata={"help": "Run the demo too: two hosts, a flow, made-up packets"})
     listen: str = field(default=LOOPBACK, metadata={"help": "Address of a host's /health and /metrics"})
+    models: bool = field(default=True, metadata={"help": "Run the modelling service too, beside hosts"})
+    models_master: str = field(
+        default="local[*]", metadata={"help": "Spark of the modelling service: local[CORES] or spark://HOST:PORT"}
+    )
     log_level: str = field(default="info", metadata={"help": f"One of {', '.join(LOG_LEVELS)}"})
     log_format: str = field(default="auto", metadata={"help": "human, json, or auto: human on a terminal, else json"})
 
@@ -143,7 +147,7 @@ def _parse(name: str, value: Any, *, where: str) -> Any:
         return Path(value).expanduser().absolute()
     if name == "brokers":
         return _parse_count(name, value, where=where)
-    if name == "demo":
+    if name in ("demo", "models"):
         return _parse_yes_or_no(name, value, where=where)
     if not isinstance(value, str):
         raise SettingsError(f"{where}: {name} is {value!r}, expected a text", "write it in quotes")

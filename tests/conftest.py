@@ -21,6 +21,7 @@ from services.embedded import EmbeddedStack, StackParams
 from services.embedded.record import read_record
 
 os.environ.setdefault(KEY_VARIABLE, "the key of all hosts that tests start")
+os.environ.setdefault("STIGMERGY_MODELS", "false")  # Spark takes a core for ten seconds; who tests it starts it
 
 
 @dataclass(frozen=True)

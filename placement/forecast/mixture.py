@@ -47,7 +47,7 @@ class Forecaster:
         self.history = History(count, params.memory)
         self.followed = Followed(count)
         self.guides = Guides.none(count)
-        self._season: Indices = np.zeros(count, dtype=np.int64)
+        self.season: Indices = np.zeros(count, dtype=np.int64)
         self._pairs = _NO_PAIRS
         horizons = len(params.horizons)
         self._errors = np.zeros((horizons, len(EXPERTS) + 1, count))
@@ -77,7 +77,7 @@ class Forecaster:
         self.history.append(values)
         self.followed.follow(self.history.back(1), known)
         self._look_around()
-        sight = Sight(self.history, self.followed, self._season, self.guides)
+        sight = Sight(self.history, self.followed, self.season, self.guides)
         for place, horizon in enumerate(self.params.horizons):
             features = features_of(sight, horizon)
             told, speaks = tell(sight, self._regress(place, features), horizon)
@@ -107,7 +107,7 @@ class Forecaster:
         assert more >= 0, (count, self.count)
         self.history.grow(count)
         self.followed.grow(count)
-        self._season = np.pad(self._season, (0, more))
+        self.season = np.pad(self.season, (0, more))
         self._errors = np.pad(self._errors, ((0, 0), (0, 0), (0, more)))
         self._seen = np.pad(self._seen, ((0, 0), (0, more)))
         for each in self._every_regression():
@@ -125,7 +125,7 @@ class Forecaster:
         """These series end; others may take their places."""
         self.history.forget(series)
         self.followed.forget(series)
-        self._season[series] = 0
+        self.season[series] = 0
         self._errors[:, :, series] = 0.0
         self._seen[:, series] = 0.0
         for each in self._every_regression():
@@ -174,7 +174,7 @@ class Forecaster:
         due = np.arange(self.history.steps % every, self.count, every)
         past = self.history.last(self.params.memory)
         if len(due):
-            self._season[due] = seasons(
+            self.season[due] = seasons(
                 past[:, due], shortest=self.params.season_min, correlation=self.params.season_correlation
             )
         if len(self._pairs) and self.history.steps % every == 0:

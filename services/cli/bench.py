@@ -123,6 +123,34 @@ def moves(
         write(found, json_file)
 
 
+@app.command()
+def models(
+    *,
+    rows: Annotated[int, typer.Option(min=1, help="Metrics rows a second.")] = 2_000,
+    operators: Annotated[int | None, typer.Option(min=1, help="Of so many operators. [default: as many]")] = None,
+    seconds: Annotated[int, typer.Option(min=20, help="How long to feed.")] = 180,
+    warm: Annotated[int, typer.Option(min=1, help="Seconds at the beginning that do not count.")] = 60,
+    cores: Annotated[int, typer.Option(min=1, help="Of Spark.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of the metrics.")] = 1,
+    json_file: JsonOption = None,
+) -> None:
+    """The modelling service: from a metric on its topic to a model in Redis, and what that takes."""
+    from services.lab.modelling.measures import Params, measure
+
+    with errors.status("starting a broker") as status:
+        found_rows = measure(
+            Params(rows=rows, operators=operators, seconds=seconds, warm_s=warm, cores=cores, seed=seed),
+            load_settings().settings,
+            say=status.update,
+        )
+    options = f" --operators {operators}" if operators is not None else ""
+    command = f"stigmergy bench models --rows {rows}{options} --seconds {seconds} --warm {warm} --cores {cores}"
+    found = results(command, found_rows, seeds=[seed])
+    Console().print(table(found))
+    if json_file is not None:
+        write(found, json_file)
+
+
 def table(found: Results) -> Table:
     """The rows for a person."""
     made = Table(title=found.command, title_justify="left", caption=" · ".join(map(str, found.machine.values())))

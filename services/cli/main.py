@@ -34,6 +34,7 @@ COMMANDS = {
     "hosts": "services.cli.hosts",
     "top": "services.cli.top",
     "pheromone": "services.cli.pheromone",
+    "models": "services.cli.models",
     "dead-letters": "services.cli.dead_letters",
     "host": "services.cli.host",
     "placement": "services.cli.placement",

@@ -47,7 +47,8 @@ def process_table(processes: Sequence[ProcessRecord], answers: Sequence[bool] | 
     for column in ("process", "state", "address", "pid", "restarts"):
         table.add_column(column, justify="right" if column in ("pid", "restarts") else "left", no_wrap=True)
     for index, process in enumerate(processes):
-        silent = answers is not None and not answers[index]
+        # What nobody waits for may still be starting, and then says so itself.
+        silent = answers is not None and not answers[index] and (process.is_awaited or process.state == "ready")
         state = Text("does not answer", "red") if silent else _state(process)
         pid = "yours" if not process.log else str(process.pid or "-")
         table.add_row(process.name, state, hide_in_text(process.address), pid, str(process.restarts))

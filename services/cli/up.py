@@ -24,6 +24,7 @@ from services.embedded.stack import EmbeddedStack, StackParams, kafka_class_path
 from services.embedded.world_file import load_world
 from services.embedded.world_hosts import furnish_world
 from services.logs import configure_logs
+from services.modelling.furnish import furnish_modelling
 from services.placement.furnish import furnish_placement
 from services.settings import Settings, load_settings
 from topics.admin import Difference
@@ -43,6 +44,12 @@ def up(
     redis_url: Annotated[str | None, typer.Option(help="Your own Redis; none is started then.")] = None,
     kafka_home: Annotated[Path | None, typer.Option(help="An unpacked Kafka 4 to run.", file_okay=False)] = None,
     demo: Annotated[bool | None, typer.Option("--demo/--no-demo", help="Run the demo too.  [default: demo]")] = None,
+    models: Annotated[
+        bool | None, typer.Option("--models/--no-models", help="Run the modelling service too.  [default: models]")
+    ] = None,
+    models_master: Annotated[
+        str | None, typer.Option(help="Its Spark: local[CORES] or spark://HOST:PORT.  [default: local[*]]")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when all is ready; it runs on.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,6 +62,8 @@ def up(
         "redis_url": redis_url,
         "kafka_home": kafka_home,
         "demo": demo,
+        "models": models,
+        "models_master": models_master,
     }
     settings = load_settings(flags).settings
     configure_logs(settings.log_level, settings.log_format)
@@ -91,6 +100,8 @@ def _in_foreground(settings: Settings, *, as_json: bool) -> None:
             furnish_demo(stack)
         if params.world is not None or settings.demo:
             furnish_placement(stack)
+            if settings.models:
+                furnish_modelling(stack, settings.models_master)
 
     with stop_signals_interrupt(), _Progress(log.info) as progress:
         try:

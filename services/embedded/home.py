@@ -76,6 +76,11 @@ class Home:
         return self.path / "redis"
 
     @property
+    def models(self) -> Path:
+        """The checkpoint of the modelling service, and its scratch space."""
+        return self.path / "models"
+
+    @property
     def logs(self) -> Path:
         """What the processes say."""
         return self.path / "logs"
@@ -123,7 +128,7 @@ class Home:
         if not any(path.exists() for path in (self.cluster, self.record, self.lock)):
             return False
         with self.locked():
-            for folder in (self.kafka, self.redis, self.logs):
+            for folder in (self.kafka, self.redis, self.models, self.logs):
                 shutil.rmtree(folder, ignore_errors=True)
             for file in (self.record, self.cluster, self.links, self.key, self.lock):
                 file.with_suffix(".part").unlink(missing_ok=True)  # left when the disk was full

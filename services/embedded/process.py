@@ -29,6 +29,8 @@ class Process:
     start_timeout_s: float = 60.0
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 10.0
+    is_awaited: bool = True
+    """Whether the stack is ready only when this is."""
 
     @property
     def logs(self) -> tuple[Path, ...]:

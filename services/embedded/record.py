@@ -19,6 +19,7 @@ class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
     pid: int | None = None
     born_at_s: float | None = None
     restarts: int = 0
+    is_awaited: bool = True
 
 
 class WayRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,10 +34,10 @@ class View:
 
     @property
     def is_ready(self) -> bool:
-        """The supervisor says so, and everything answers."""
+        """The supervisor says so, and everything that it waits for answers."""
         if self.holder is None or self.record is None or self.record.pid != self.holder.pid:
             return False
-        return self.record.ready and all(seen.answers for seen in self.seen)
+        return self.record.ready and all(seen.answers for seen in self.seen if seen.record.is_awaited)
 
 
 def look(home: Home) -> View:

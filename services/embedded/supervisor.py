@@ -56,7 +56,7 @@ class Supervisor:
             self._cares = {**self._cares, **{process.name: _Care(process) for process in processes}}
 
     def wait_ready(self) -> None:
-        """Returns when all processes are ready. Raises StartError, with the last log lines, when one will never be."""
+        """Returns when all awaited processes are ready. Raises StartError, with its last log lines, if one never is."""
         with self._settled:
             self._settled.wait_for(lambda: self._failed() or self._all_ready() or self._ended.is_set())
         if failed := self._failed():
@@ -89,10 +89,13 @@ class Supervisor:
             raise RuntimeError("the supervisor broke down; all its processes are stopped") from self._crash
 
     def _failed(self) -> "_Care | None":
-        return next((care for care in self._cares.values() if care.life.state is State.FAILED), None)
+        return next((care for care in self._awaited() if care.life.state is State.FAILED), None)
 
     def _all_ready(self) -> bool:
-        return all(care.life.state is State.READY for care in self._cares.values())
+        return all(care.life.state is State.READY for care in self._awaited())
+
+    def _awaited(self) -> "list[_Care]":
+        return [care for care in self._cares.values() if care.process.is_awaited]
 
     def _run(self) -> None:
         try:
@@ -211,6 +214,7 @@ class _Care:
             pid=self._child.pid if lives and self._child is not None else None,
             born_at_s=self._born_at_s if lives else None,
             restarts=self.life.restarts,
+            is_awaited=self.process.is_awaited,
         )
 
     def explain(self) -> str:

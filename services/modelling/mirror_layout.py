@@ -6,6 +6,7 @@ look at a model's `second`.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from topics.catalogue import MODELS
 from topics.errors import MessageError
@@ -27,7 +28,7 @@ def pattern_of(kind: str) -> str:
     return f"{PREFIX}{kind}/*"
 
 
-def models_in(values: Mapping[bytes, bytes]) -> Iterable[Model]:
+def models_in(values: Mapping[Any, Any]) -> Iterable[Model]:
     """The models of a hash, sorted by key; what this version can't read is left out."""
     for key, value in sorted(values.items()):
         try:

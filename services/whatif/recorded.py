@@ -28,8 +28,8 @@ def read_recorded(bootstrap: str, *, until_ms: int) -> Recorded:
     """The rows of the last seconds before that time. Raises RegistryError if there are none."""
     until_s = until_ms // 1_000
     since_s = until_s - SPAN_S
-    operators = _rows(bootstrap, catalogue.METRICS_OPERATORS, since_s, until_s)
-    links = _rows(bootstrap, catalogue.METRICS_LINKS, since_s, until_s)
+    operators = read_rows(bootstrap, catalogue.METRICS_OPERATORS, since_s, until_s)
+    links = read_rows(bootstrap, catalogue.METRICS_LINKS, since_s, until_s)
     if not operators:
         raise RegistryError(
             "no operator reported in the seconds before that time", "choose another --from; metrics are kept three days"
@@ -37,7 +37,8 @@ def read_recorded(bootstrap: str, *, until_ms: int) -> Recorded:
     return Recorded(since_s, until_s, tuple(operators), tuple(links))
 
 
-def _rows(bootstrap: str, topic: Topic, since_s: int, until_s: int) -> list:
+def read_rows(bootstrap: str, topic: Topic, since_s: int, until_s: int) -> list:
+    """The rows of a metrics topic whose second is in this time; what can't be read is left out."""
     found = []
     with reader(bootstrap) as consumer:
         known = consumer.list_topics(timeout=TIMEOUT_S).topics.get(topic.name)

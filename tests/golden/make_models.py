@@ -29,14 +29,14 @@ BODIES: dict[str, AnyBody] = {
     "rate/talk/tcp": RateModel("talk", "talk.aaaa", "tcp", 4_000.5, 4_100.25, 10, 1.25, 0.75),
     "edge/talk/talk.aaaa": EdgeModel("talk", "talk.aaaa", 480_000.5, 300_000.0, 12_000.0, -12.5, 7_340_032.0),
     "service/talk/tcp/edge-1": ServiceModel(
-        "talk", "talk.aaaa", "tcp", "edge-1", 9.5, 1.5, 812.5, 9_000.5, 118, 0.001, 0.0001, 2.5, 0.25, 0.75
+        "talk", "talk.aaaa", "tcp", "edge-1", 9.5, 1.5, 812.5, 9_000.5, 118, 0.001, 2.5, 0.0001, 0.25, 8_500.5
     ),
     "link/edge-1/noc": LinkModel("edge-1", "noc", 12.5, 2.25, 9.75, 0.25),
     "forecast/talk/tcp": ForecastModel("talk", "tcp", 4_000.5, (1, 10), (4_010.5, 4_100.0), (12.5, None), "udp", 3, 60),
     "signature/talk/tcp": SignatureModel("talk", "tcp", (5, 20), (0.75, 0.125)),
     "slack/talk": SlackModel("talk", 250.0, 120.5, 129.5, (10, 60), (100.5, -5.25), (7.5, None)),
     "hotspot/talk": HotSpotModel("talk", "edge-1", "tcp", 42.5, -5.25, 0.875),
-    "score/forecast/10": ScoreModel("forecast", "10", 4_711, 0.25, 0.375, 0.875, 0.9375, 12.5),
+    "score/forecast/10": ScoreModel("forecast", "10", 4_711, 0.25, 0.375, 0.875, 0.9375, 12.5, 0.6875),
 }
 
 

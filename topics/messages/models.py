@@ -8,7 +8,7 @@ The service writes at least once: of two models with the same key the one with t
 | `rate/FLOW/OPERATOR` | what arrives at an operator, over all its partitions and hosts |
 | `edge/FLOW/SEGMENT` | what enters and leaves a segment in bytes, and what waits before it |
 | `service/FLOW/OPERATOR/HOST` | how long a host takes for a record of an operator, and how that depends on its load |
-| `link/HOST/PEER` | round trips between two hosts, or from a host to a broker |
+| `link/HOST/PEER` | delay between two hosts, or from a host to a broker |
 | `forecast/FLOW/OPERATOR` | the rate of an operator some seconds ahead |
 | `signature/FLOW/OPERATOR` | segments of high and low rate of a bursty stream (Synergy 2.3.4) |
 | `slack/FLOW` | bound minus latency of a flow, now and some seconds ahead (Synergy 3.3.1) |
@@ -71,8 +71,9 @@ class ServiceModel(Body, frozen=True, tag="service"):
     """Time that a host takes for a record of an operator.
 
     The regression (Synergy 3.3.2) says how it depends on the host's total rate, all its operators together:
-    `intercept_us + slope_us_s * rate`, with standard errors, from `points` seconds; None where there are too few, or
-    the rate did not vary. `host_per_s` is that rate now. `wait_us`: mean time that a record waited before.
+    `intercept_us + slope_us_s * rate`, fitted to `points` seconds around (`mean_per_s`, `mean_us`). `slope_error`: its
+    standard error, None where the rate never changed; `miss`: relative size that 68 % of predictions stay within. All
+    of it is None where there are too few points. `host_per_s`: that rate now. `wait_us`: what a record waited before.
     """
 
     flow: Name
@@ -85,14 +86,14 @@ class ServiceModel(Body, frozen=True, tag="service"):
     host_per_s: Amount
     points: Count
     slope_us_s: float | None = None
-    slope_error: Amount | None = None
     intercept_us: float | None = None
-    intercept_error: Amount | None = None
-    residual_us: Amount | None = None
+    slope_error: Amount | None = None
+    miss: Amount | None = None
+    mean_per_s: Amount | None = None
 
 
 class LinkModel(Body, frozen=True, tag="link"):
-    """Round trips; `lost`: share of probes without an answer in time."""
+    """Delays one way, half of a round trip; `lost`: share of probes without an answer in time."""
 
     host: Name
     peer: Name
@@ -161,7 +162,7 @@ class HotSpotModel(Body, frozen=True, tag="hotspot"):
 class ScoreModel(Body, frozen=True, tag="score"):
     """Predicted against measured. `wape`: sum of absolute errors over sum of values; `naive_wape`: of the last value.
 
-    Of hot-spot forecasts: precision, recall and the median lead time.
+    `inside`: share within one standard error. Of hot-spot forecasts: precision, recall and the median lead time.
     """
 
     of: Name
@@ -172,6 +173,7 @@ class ScoreModel(Body, frozen=True, tag="score"):
     precision: Share | None = None
     recall: Share | None = None
     lead_s: Amount | None = None
+    inside: Share | None = None
 
 
 AnyBody = (

@@ -197,3 +197,19 @@ def test_layers_of_stopping() -> None:
 
     processes = [named("redis"), named("broker"), named("host", "broker", "redis"), named("api", "host")]
     assert [["api"], ["host"], ["redis", "broker"]] == stop_layers(processes)
+
+
+def test_nobody_waits_for_what_is_not_awaited(story: Story, process: Callable[..., Process]) -> None:
+    """Spark takes its time to start, and may fail to: the rest is ready without it."""
+    story.supervisor.add(
+        [
+            process("broker"),
+            process("slow", script="exec sleep 1000", is_awaited=False),
+            process("broken", script="exit 1", is_awaited=False),
+        ]
+    )
+    story.supervisor.wait_ready()
+    assert State.READY is story.record("broker").state
+    wait_until(lambda: story.record("broken").state is State.FAILED)
+    story.supervisor.wait_ready()
+    assert not story.record("slow").is_awaited

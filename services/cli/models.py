@@ -1,0 +1,173 @@
+"""`stigmergy models`: what the modelling service has fitted, how old and how sure each model is, and how right.
+
+`list` and `show` read Redis; the measured points of a plot come from the metrics topics.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from redis import Redis
+from redis.exceptions import RedisError
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.cluster import BootstrapOption, bootstrap_of, known_redis
+from services.cli.exits import ExitCode
+from services.cli.model_words import headline, points_and_curve
+from services.cli.options import AsJson, HomeOption
+from services.cli.screen import busy, console, print_json
+from services.cli.small_plot import plot
+from services.embedded.errors import NotRunningError, StackError
+from services.logs import hide_in_text
+from services.modelling.mirror_layout import KINDS
+from services.modelling.mirror_read import read_model, read_models
+from services.registry.errors import RegistryError
+from topics.messages import Model
+
+app = typer.Typer(help="See fitted models, and score them on history.", no_args_is_help=True, add_completion=False)
+
+RedisOption = Annotated[str | None, typer.Option("--redis-url", help="Your own Redis.  [default: the running stack's]")]
+ANSWER_TIMEOUT_S = 3.0
+OLD_S = 15.0
+"""A model is made anew every second; this old, its service does not run or what it is about has gone."""
+
+
+@app.callback()
+def models() -> None:
+    """See fitted models, and score them on history."""
+
+
+@app.command("list")
+def list_models(
+    kind: Annotated[str | None, typer.Option(help=f"Only this kind: {', '.join(KINDS)}.")] = None,
+    name: Annotated[str | None, typer.Option("--of", help="Only models of this flow (links: of this host).")] = None,
+    home: HomeOption = None,
+    redis_url: RedisOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """List models: what each says in a word, its error, samples and age."""
+    if kind is not None and kind not in KINDS:
+        raise typer.BadParameter(f"no kind {kind!r}; the kinds are {', '.join(KINDS)}")
+    with _redis(redis_url, home) as redis:
+        found = _ask(redis, redis_url, lambda: read_models(redis, kind=kind, name=name))
+    if as_json:
+        print_json({"models": [{**msgspec.to_builtins(model), "age_s": _age_s(model)} for model in found]})
+        return
+    if not found:
+        console.print("Redis has no such models. They come some seconds after the first metrics; see stigmergy status.")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("model", "says", "error", "samples", "window", "age"):
+        left = column in ("model", "says")
+        table.add_column(column, justify="left" if left else "right", no_wrap=not left, overflow="fold")
+    for model in found:
+        table.add_row(model.key, headline(model), *_trust(model))
+    console.print(table)
+
+
+@app.command()
+def show(
+    key: Annotated[str, typer.Argument(help="Of the model, as `stigmergy models list` names it.")],
+    home: HomeOption = None,
+    bootstrap: BootstrapOption = None,
+    redis_url: RedisOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one model with all its figures, and its fit beside what was measured."""
+    if key.count("/") < 1:
+        raise typer.BadParameter(f"{key!r} is no model's key; it looks like rate/FLOW/OPERATOR")
+    with _redis(redis_url, home) as redis:
+        model = _ask(redis, redis_url, lambda: read_model(redis, key))
+    if model is None:
+        console.print(f"Redis has no model {key}; stigmergy models list shows those that are there.")
+        raise typer.Exit(ExitCode.FAILURE)
+    if as_json:
+        print_json({**msgspec.to_builtins(model), "age_s": _age_s(model)})
+        return
+    error, samples, window, age = _trust(model)
+    console.print(Text.assemble((model.key, "bold"), f"  {headline(model)}"))
+    console.print(Text.assemble("error ", error, f", {samples} samples, window {window}, age ", age))
+    with busy("reading metrics"):
+        lines = _plot(model, bootstrap, home)
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+    figures = Table(box=None, show_header=False, pad_edge=False)
+    for field, value in msgspec.to_builtins(model.body).items():
+        figures.add_row(field, str(value))
+    console.print(figures)
+
+
+@app.command()
+def backtest(
+    since: Annotated[str, typer.Option("--from", help="Since when, as 2026-01-31T12:00:00 (UTC) or -15m.")] = "-15m",
+    until: Annotated[str, typer.Option("--to", help="Until when.")] = "now",
+    home: HomeOption = None,
+    bootstrap: BootstrapOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run kept metrics through the same code as a batch, and score every model against what then came."""
+    from services.cli.moments import moment_ms
+    from services.modelling.backtest import run_backtest
+
+    now_ms = time.time_ns() // 1_000_000
+    since_ms, until_ms = moment_ms(since, now_ms), moment_ms(until, now_ms)
+    if since_ms >= until_ms:
+        raise typer.BadParameter(f"--from {since} is not before --to {until}")
+    address = bootstrap_of(bootstrap, home)
+    with busy("starting Spark"):
+        scores = run_backtest(address, since_ms=since_ms, until_ms=until_ms)
+    if not scores:
+        raise RegistryError(
+            "no metrics are kept of that time", "choose another --from and --to; metrics are kept three days"
+        )
+    if as_json:
+        print_json({"scores": [msgspec.to_builtins(score) for score in scores]})
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("model", "what", "predictions", "WAPE", "last value's"):
+        table.add_column(column, justify="left" if column in ("model", "what") else "right", no_wrap=True)
+    for score in scores:
+        table.add_row(score.of, score.what, f"{score.predictions:,}", _share(score.wape), _share(score.naive_wape))
+    console.print(table)
+
+
+def _redis(redis_url: str | None, home: Path | None) -> "Redis":
+    url = known_redis(redis_url, home)
+    if url is None:
+        raise NotRunningError("no Redis is known", "start one with stigmergy up, or name yours with --redis-url")
+    return Redis.from_url(url, socket_timeout=ANSWER_TIMEOUT_S, socket_connect_timeout=ANSWER_TIMEOUT_S)
+
+
+def _ask(redis: "Redis", url: str | None, question: Any) -> Any:
+    try:
+        return question()
+    except (RedisError, OSError) as fault:
+        where = hide_in_text(url) if url else "the stack's address"
+        raise StackError(f"no Redis answers at {where}: {fault}", "see stigmergy status") from fault
+
+
+def _plot(model: Model, bootstrap: str | None, home: Path | None) -> Sequence[str]:
+    try:
+        drawn = points_and_curve(model, bootstrap_of(bootstrap, home))
+    except (NotRunningError, RegistryError) as fault:
+        return [f"(no plot: {fault.what})"]
+    return plot(drawn.points, drawn.curve, until=drawn.until, x_unit=drawn.x_unit, y_unit=drawn.y_unit) if drawn else []
+
+
+def _age_s(model: Model) -> float:
+    """Since the last second that it knows was over."""
+    return round(max(0.0, time.time() - model.second - 1), 1)
+
+
+def _trust(model: Model) -> tuple[str, str, str, Text]:
+    age_s = _age_s(model)
+    age = Text(f"{age_s:.0f} s", "red" if age_s > OLD_S else "")
+    return _share(model.error), f"{model.samples:,}", f"{model.window_s} s", age
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"

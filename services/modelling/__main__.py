@@ -1,0 +1,5 @@
+"""`python -m services.modelling`."""
+
+from services.modelling.main import main
+
+main()

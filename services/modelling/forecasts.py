@@ -1,0 +1,113 @@
+"""Rates ahead: one forecaster for all operators, which come and go."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from placement.fits.arrays import divide
+from placement.forecast import Forecaster, ForecastParams
+from services.modelling.columns import Columns, numbers, optional
+from services.modelling.flow_facts import FlowFacts
+from services.modelling.ring import Array
+from topics.messages import ForecastModel
+
+Name = tuple[str, str]
+
+
+class Forecasts:
+    """`step` takes the closed seconds of all operators; `columns` tells what comes. Series are (flow, operator)."""
+
+    def __init__(self, params: ForecastParams) -> None:
+        self._params = params
+        self._forecaster = Forecaster(0, params)
+        self._places: dict[Name, int] = {}
+        self._free: list[int] = []
+        self._flows: Mapping[str, FlowFacts] = {}
+
+    def know_once(self, flows: Mapping[str, FlowFacts]) -> None:
+        """Flows have come, changed or gone; the same ones again cost nothing."""
+        if flows is not self._flows:
+            self._flows = flows
+            self._link()
+
+    def step(self, names: Sequence[Name], rates: Array) -> None:
+        """`rates`: (names, seconds), oldest first."""
+        places = self._find(names)
+        for second in range(rates.shape[1]):
+            values = np.full(self._forecaster.count, np.nan)
+            values[places] = rates[:, second]
+            self._forecaster.step(values)
+
+    def keep(self, names: Sequence[Name]) -> None:
+        """Forgets all others."""
+        gone = sorted(self._places.keys() - set(names))
+        if gone:
+            places = [self._places.pop(name) for name in gone]
+            self._forecaster.forget(np.array(places))
+            self._free += places
+            self._link()
+
+    def now_and_ahead(self) -> tuple[Array, Array]:
+        """Of all series, by their places: the last rates, and those at each horizon (series, horizons)."""
+        if not self._forecaster.history.steps:
+            return np.zeros(0), np.zeros((0, len(self._params.horizons)))
+        used = np.zeros(self._forecaster.count, dtype=bool)
+        used[list(self._places.values())] = True
+        now = np.where(used, self._forecaster.history.back(1), np.nan)
+        return now, np.where(used[:, None], self._forecaster.forecast().values, np.nan)
+
+    def columns(self) -> list[Columns]:
+        """The forecasts of all operators."""
+        if not self._places or not self._forecaster.history.steps:
+            return []
+        names = sorted(self._places)
+        places = np.array([self._places[name] for name in names])
+        ahead = self._forecaster.forecast()
+        now = self._forecaster.history.back(1)[places]
+        errors = [optional(ahead.errors[places, horizon]) for horizon in range(len(self._params.horizons))]
+        values = [numbers(ahead.values[places, horizon]) for horizon in range(len(self._params.horizons))]
+        guides = self._forecaster.guides
+        named = {place: name for name, place in self._places.items()}
+        return [
+            Columns(
+                ForecastModel,
+                [f"forecast/{flow}/{operator}" for flow, operator in names],
+                ahead.trust[places, 0],
+                divide(ahead.errors[places, 0], ahead.values[places, 0]),
+                [
+                    [flow for flow, _ in names],
+                    [operator for _, operator in names],
+                    numbers(now),
+                    [self._params.horizons] * len(names),
+                    list(zip(*values, strict=True)),
+                    list(zip(*errors, strict=True)),
+                    [named[place][1] if place in named else None for place in guides.upstream[places].tolist()],
+                    np.where(guides.upstream[places] >= 0, guides.lag[places], 0).tolist(),
+                    self._forecaster.season[places].tolist(),
+                ],
+            )
+        ]
+
+    def _find(self, names: Sequence[Name]) -> list[int]:
+        fresh = [name for name in names if name not in self._places]
+        if fresh:
+            more = len(fresh) - len(self._free)
+            if more > 0:
+                count = self._forecaster.count
+                room = max(more, count)
+                self._forecaster.grow(count + room)
+                self._free += range(count + room - 1, count - 1, -1)
+            for name in fresh:
+                self._places[name] = self._free.pop()
+            self._link()
+        return [self._places[name] for name in names]
+
+    def _link(self) -> None:
+        """Any operator upstream may be a guide."""
+        pairs = [
+            (self._places[flow, operator], self._places[flow, above])
+            for flow, facts in sorted(self._flows.items())
+            for operator, above in facts.upstream
+            if (flow, operator) in self._places and (flow, above) in self._places
+        ]
+        self._forecaster.link(np.array(pairs, dtype=np.int64).reshape(-1, 2))

@@ -1,0 +1,36 @@
+"""The modelling service inside the embedded stack. It starts beside the rest: nothing waits for Spark."""
+
+import sys
+
+from services.embedded.ports import LOOPBACK, choose_ports
+from services.embedded.probes import HttpProbe
+from services.embedded.process import Process
+from services.embedded.stack import EmbeddedStack
+from services.settings import PREFIX
+
+NAME = "models"
+START_TIMEOUT_S = 300.0
+"""With the download of the connector."""
+STOP_TIMEOUT_S = 30.0
+
+
+def furnish_modelling(stack: EmbeddedStack, master: str) -> None:
+    """Call it when brokers and topics are ready; returns at once."""
+    stack.run(modelling_process(stack, master, choose_ports([None])[0]))
+
+
+def modelling_process(stack: EmbeddedStack, master: str, port: int) -> Process:
+    """The service as a process of the stack."""
+    command = (sys.executable, "-m", "services.modelling", "--master", master, "--log-format", "json")
+    return Process(
+        name=NAME,
+        command=(*command, "--bootstrap", stack.bootstrap, "--folder", str(stack.home.models), "--port", str(port)),
+        ready=HttpProbe(url=f"http://{LOOPBACK}:{port}/health"),
+        address=f"{LOOPBACK}:{port}",
+        log=stack.home.logs / f"{NAME}.log",
+        after=tuple(each.name for each in stack.records() if each.log),  # what the user runs has no log of ours
+        environment={PREFIX + "REDIS_URL": stack.redis_url},  # it may hold credentials, which a command line shows
+        start_timeout_s=START_TIMEOUT_S,
+        stop_timeout_s=STOP_TIMEOUT_S,
+        is_awaited=False,
+    )

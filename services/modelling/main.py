@@ -1,0 +1,82 @@
+"""`python -m services.modelling`: the modelling service as a process, from its arguments to its exit code."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+
+from services.embedded.ports import LOOPBACK
+from services.host.main import configure_host_logs
+from services.modelling.params import FitParams, ModellingParams, SparkParams
+from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, load_settings
+
+log = structlog.get_logger(__name__)
+
+STOP_TIMEOUT_S = 25.0
+
+
+def run_modelling(params: ModellingParams) -> int:
+    """Runs the service in this process until SIGTERM or SIGINT; the exit code."""
+    asyncio.run(_serve(params))
+    log.info("stopped")
+    return 0
+
+
+async def _serve(params: ModellingParams) -> None:
+    from services.modelling.service import Service, exit_late
+
+    service = Service(params)
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        service.stop()
+        exit_late(STOP_TIMEOUT_S)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked)
+    await service.run()
+
+
+def parse(arguments: Sequence[str]) -> tuple[ModellingParams, str, str]:
+    """The parameters, log level and log format. Fetches the connector's jars if need be."""
+    parser = argparse.ArgumentParser(prog="python -m services.modelling", description="Run the modelling service.")
+    parser.add_argument("--bootstrap", required=True, help="the Kafka cluster, as host:port")
+    parser.add_argument("--folder", required=True, type=Path, help="folder for the checkpoint and scratch space")
+    parser.add_argument("--master", default="local[*]", help="Spark's master, such as local[2] or spark://host:7077")
+    parser.add_argument("--memory-mb", type=int, default=640, help="heap of Spark's driver, and of each executor")
+    parser.add_argument("--window", type=int, default=120, help="seconds that models rest on")
+    parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
+    parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
+    given = parser.parse_args(arguments)
+    from services.modelling.spark_session import connector
+
+    params = ModellingParams(
+        bootstrap=given.bootstrap,
+        redis_url=os.environ.get(PREFIX + "REDIS_URL") or None,
+        checkpoint=given.folder / "checkpoint",
+        spark=SparkParams(
+            master=given.master,
+            memory_mb=given.memory_mb,
+            jars=connector(load_settings().settings.cache),
+            work=given.folder / "work",
+        ),
+        port=given.port,
+        fits=FitParams(window_s=given.window),
+    )
+    return params, given.log_level, given.log_format
+
+
+def main() -> None:
+    """Entry of the process."""
+    params, level, form = parse(sys.argv[1:])
+    configure_host_logs(level, form)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    os.environ["SPARK_LOCAL_IP"] = LOOPBACK  # else Spark looks for an address of the machine, and complains
+    sys.exit(run_modelling(params))

@@ -1,0 +1,141 @@
+"""What happens to a micro-batch: sums to the ring, fits, models to their topic and to Redis, garbage set aside."""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+
+from services.modelling import spark_kafka
+from services.modelling.columns import Stamp
+from services.modelling.flow_facts import FlowFacts
+from services.modelling.mirror import Mirror
+from services.modelling.modeller import Modeller
+from services.modelling.params import ModellingParams
+from services.modelling.rows import rows_of
+from services.modelling.scoreboard import Scoreboard
+from services.modelling.spark_sums import sums_of
+from topics.catalogue import METRICS_REJECTED, MODELS
+from topics.messages import RejectedMetrics
+
+log = structlog.get_logger(__name__)
+
+ClockMs = Callable[[], int]
+
+
+def clock_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class Figures:
+    """What the service tells of itself."""
+
+    batches: int = 0
+    models: int = 0
+    rejected: int = 0
+    taken_s: float = 0.0
+    """By the last batch: waiting for Spark's sums,"""
+    fitted_s: float = 0.0
+    """fitting,"""
+    published_s: float = 0.0
+    """and writing."""
+    progress: dict[str, Any] = field(default_factory=dict)
+    """What Spark says of the last batch."""
+
+
+class Pipeline:
+    """`refill` after a start, then `take` for each micro-batch; calls come one after the other."""
+
+    def __init__(self, spark: SparkSession, params: ModellingParams, *, now_ms: ClockMs = clock_ms) -> None:
+        self.params = params
+        self.figures = Figures()
+        self.modeller = Modeller(params.fits)
+        self.board = Scoreboard(params.fits.forecast.horizons)
+        self.mirror = Mirror(params.redis_url) if params.redis_url is not None else None
+        self._spark = spark
+        self._now_ms = now_ms
+        self._told = 0
+        """The last second whose models were written."""
+        self._garbage: dict[str, int] = {}
+        """Offsets already counted of each place that may yet grow."""
+        self._flows: Mapping[str, FlowFacts] = {}
+        self._mirroring = ThreadPoolExecutor(1, thread_name_prefix="mirror")
+
+    def know(self, flows: Mapping[str, FlowFacts]) -> None:
+        """Flows have come, changed or gone. May be called from any thread: it counts from the next batch on."""
+        self._flows = flows
+
+    def refill(self, since_ms: int) -> None:
+        """Fills the ring from kept metrics: what was known before this process began."""
+        began_s = time.monotonic()
+        records = spark_kafka.history(self._spark, self.params.bootstrap, since_ms=since_ms)
+        rows = rows_of(sums_of(records, self.params.stream, is_stream=False).toArrow())
+        self.modeller.take(rows)
+        log.info("ring refilled", seats=self.modeller.rings["operator"].size, took_s=time.monotonic() - began_s)
+
+    def take(self, sums: DataFrame, batch: int) -> None:
+        """One micro-batch. When it raises, Spark gives it again; that changes nothing but the time of the models."""
+        began_s = time.monotonic()
+        rows = rows_of(sums.toArrow())
+        summed_s = time.monotonic()
+        self.modeller.forecasts.know_once(self._flows)
+        self.modeller.take(rows)
+        keys: list[str] = []
+        values: list[bytes] = []
+        gone: list[str] = []
+        if self.modeller.closed > self._told:
+            stamp = Stamp(self.modeller.closed, self.params.fits.window_s, self._now_ms(), batch)
+            for columns in (*self.modeller.models(), *self.board.columns()):
+                keys += columns.keys
+                values += columns.encode(stamp)
+            self.board.look(self.modeller)
+            gone = self.modeller.sweep()
+        fitted_s = time.monotonic()
+        self._publish(keys, values, gone, rows.rejected)
+        self._told = self.modeller.closed
+        self.figures.batches += 1
+        self.figures.models += len(keys)
+        self.figures.rejected += self._count(rows.rejected)
+        self.figures.taken_s, self.figures.fitted_s = summed_s - began_s, fitted_s - summed_s
+        self.figures.published_s = time.monotonic() - fitted_s
+
+    def close(self) -> None:
+        """Nothing is taken any more."""
+        self._mirroring.shutdown()
+        if self.mirror is not None:
+            self.mirror.close()
+
+    def _publish(
+        self, keys: list[str], values: list[bytes], gone: list[str], rejected: tuple[RejectedMetrics, ...]
+    ) -> None:
+        """To the topics and to Redis side by side; raises if the topics could not be written."""
+        mirrored = None
+        if self.mirror is not None and (keys or gone):
+            mirrored = self._mirroring.submit(self.mirror.write, keys, values, gone)
+        records: list[spark_kafka.Record] = [(MODELS.name, key, value) for key, value in zip(keys, values, strict=True)]
+        records += [(MODELS.name, key, None) for key in gone]
+        for each in rejected:
+            key = METRICS_REJECTED.key_of(each)
+            assert key is not None
+            name = METRICS_REJECTED.name
+            records.append((name, key.decode(), METRICS_REJECTED.codec.encode(each, topic=name)))
+        if records:
+            spark_kafka.write(self._spark, self.params.bootstrap, records)
+        if mirrored is not None:
+            mirrored.result()
+
+    def _count(self, rejected: tuple[RejectedMetrics, ...]) -> int:
+        """How many are new: a place comes again when more garbage came near it."""
+        new = 0
+        for each in rejected:
+            place = f"{each.origin.topic}/{each.origin.partition}/{each.origin.offset}"
+            new += max(0, len(each.offsets) - self._garbage.pop(place, 0))
+            self._garbage[place] = len(each.offsets)
+        while len(self._garbage) > 10_000:
+            del self._garbage[next(iter(self._garbage))]
+        return new

@@ -1,0 +1,94 @@
+"""The last seconds of all seats: sums in a ring of cells. A cell is set, never added to, so a batch that comes again
+changes nothing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+FIRST_SEATS = 64
+
+
+class Ring:
+    """`seats` x `seconds` cells of `width` sums; cells that nobody set are 0. Grows with its seats."""
+
+    def __init__(self, width: int, seconds: int) -> None:
+        self.seconds = seconds
+        self.newest = 0
+        """The latest second that was ever set."""
+        self.changes = 0
+        """How often a seat was taken or given up."""
+        self.version = 0
+        """How often cells or seats were set."""
+        self._cells = np.zeros((width, FIRST_SEATS, seconds))
+        self._places: dict[str, int] = {}
+        self._free: list[int] = []
+        self._heard = np.zeros(FIRST_SEATS, dtype=np.int64)
+        """Of each seat the last second that was set."""
+
+    @property
+    def size(self) -> int:
+        """Seats in use."""
+        return len(self._places)
+
+    def seats(self) -> tuple[list[str], Indices]:
+        """The names of all seats in use, sorted, and their places."""
+        names = sorted(self._places)
+        return names, np.fromiter(map(self._places.__getitem__, names), np.int64, len(names))
+
+    def set(self, names: Sequence[str], seconds: Indices, sums: Array) -> None:
+        """Sets cells: `sums` has one row a sum and one column a name and second. What is too old is left out."""
+        if len(names) == 0:
+            return
+        self.version += 1
+        self._advance(int(seconds.max()))
+        recent = seconds > self.newest - self.seconds
+        places = self._find(names)
+        self._cells[:, places[recent], seconds[recent] % self.seconds] = sums[:, recent]
+        np.maximum.at(self._heard, places, seconds)
+
+    def window(self, sum_at: int, last: int, length: int) -> Array:
+        """One sum in the `length` seconds up to `last`, oldest first: (places, seconds), with unused places."""
+        assert length <= self.seconds, (length, self.seconds)
+        columns = np.arange(last - length + 1, last + 1)
+        window = self._cells[sum_at][:, columns % self.seconds]
+        outside = (columns > self.newest) | (columns <= self.newest - self.seconds)
+        if outside.any():
+            window[:, outside] = 0.0
+        return np.asarray(window)
+
+    def drop_silent(self, before: int) -> list[str]:
+        """Gives up the seats that were last set before this second; their names."""
+        self.version += 1
+        silent = sorted(name for name, place in self._places.items() if self._heard[place] < before)
+        for name in silent:
+            place = self._places.pop(name)
+            self._cells[:, place] = 0.0
+            self._heard[place] = 0
+            self._free.append(place)
+            self.changes += 1
+        return silent
+
+    def _advance(self, newest: int) -> None:
+        """Clears the cells of the seconds that have come since."""
+        if newest > self.newest:
+            fresh = np.arange(max(self.newest + 1, newest - self.seconds + 1), newest + 1)
+            self._cells[:, :, fresh % self.seconds] = 0.0
+            self.newest = newest
+
+    def _find(self, names: Sequence[str]) -> Indices:
+        for name in sorted(set(names) - self._places.keys()):
+            self._places[name] = self._free.pop() if self._free else self._new_place()
+            self.changes += 1
+        return np.fromiter(map(self._places.__getitem__, names), np.int64, len(names))
+
+    def _new_place(self) -> int:
+        place = len(self._places)
+        if place >= self._cells.shape[1]:
+            self._cells = np.concatenate([self._cells, np.zeros_like(self._cells)], axis=1)
+            self._heard = np.concatenate([self._heard, np.zeros_like(self._heard)])
+        return place

@@ -1,0 +1,112 @@
+"""Predicted against measured, live and in a back-test: the error of every kind of model that says what will come.
+
+- `forecast`: the rate at each horizon against the rate that came, beside the last value as everybody's first guess;
+- `service`: the line's time at a host's rate against the time that records then took, by the model of the second
+  before, beside that second's own mean; and how many were within one standard error.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from placement.fits import Execution
+from services.modelling.columns import Columns
+from services.modelling.modeller import Modeller, ServiceFit
+from services.modelling.ring import Array
+from topics.messages import ScoreModel
+
+KEEP = 0.9995
+"""What a second keeps of the sums before it, live: half an hour."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Sums of absolute errors and of values."""
+
+    predictions: float = 0.0
+    wrong: float = 0.0
+    naive_wrong: float = 0.0
+    size: float = 0.0
+    inside: float = 0.0
+
+    def add(self, predicted: Array, naive: Array, actual: Array, within: Array | None, keep: float) -> None:
+        for name in ("predictions", "wrong", "naive_wrong", "size", "inside"):
+            setattr(self, name, getattr(self, name) * keep)
+        self.predictions += len(actual)
+        self.wrong += float(np.abs(predicted - actual).sum())
+        self.naive_wrong += float(np.abs(naive - actual).sum())
+        self.size += float(actual.sum())
+        if within is not None:
+            self.inside += float((np.abs(predicted - actual) <= within).sum())
+
+
+@dataclass(slots=True)
+class Scoreboard:
+    """`look` after each batch; `scores` so far. `keep`: what each look keeps of the ones before; 1 in a back-test."""
+
+    horizons_s: tuple[int, ...]
+    keep: float = KEEP
+    _due: dict[int, deque[tuple[int, Array, Array]]] = field(default_factory=dict)
+    """For each horizon: the second, the rates forecast for it, and the rates when they were."""
+    _line: tuple[int, ServiceFit, Execution] | None = None
+    _tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
+
+    def look(self, modeller: Modeller) -> None:
+        """Scores what was said of the last closed second, and notes what is said of those to come."""
+        self._look_at_rates(modeller)
+        self._look_at_services(modeller)
+
+    def scores(self) -> list[ScoreModel]:
+        """One for each kind and horizon of which anything came due."""
+        made = []
+        for (of, what), tally in sorted(self._tallies.items()):
+            if tally.size > 0:
+                inside = tally.inside / tally.predictions if of == "service" else None
+                made.append(
+                    ScoreModel(
+                        of,
+                        what,
+                        round(tally.predictions),
+                        tally.wrong / tally.size,
+                        tally.naive_wrong / tally.size,
+                        inside=inside,
+                    )
+                )
+        return made
+
+    def columns(self) -> list[Columns]:
+        """The scores as models."""
+        scores = self.scores()
+        figures = [[getattr(score, name) for score in scores] for name in ScoreModel.__struct_fields__]
+        count = np.array([float(score.predictions) for score in scores])
+        keys = [f"score/{score.of}/{score.what}" for score in scores]
+        return [Columns(ScoreModel, keys, count, np.full(len(scores), np.nan), figures)] if scores else []
+
+    def _look_at_rates(self, modeller: Modeller) -> None:
+        second, (now, ahead) = modeller.closed, modeller.forecasts.now_and_ahead()
+        for place, horizon_s in enumerate(self.horizons_s):
+            due = self._due.setdefault(horizon_s, deque())
+            while due and due[0][0] < second:
+                due.popleft()
+            if due and due[0][0] == second:
+                _, told, before = due.popleft()
+                known = np.flatnonzero(np.isfinite(told) & np.isfinite(now[: len(told)]))
+                tally = self._tallies.setdefault(("forecast", f"{horizon_s} s"), _Tally())
+                tally.add(told[known], before[known], now[known], None, self.keep)
+            if not due or due[-1][0] < second + horizon_s:
+                due.append((second + horizon_s, ahead[:, place], now))
+
+    def _look_at_services(self, modeller: Modeller) -> None:
+        fit = modeller.service_fit()
+        if fit is None:
+            self._line = None
+            return
+        if self._line is not None and self._line[0] == modeller.closed - 1 and self._line[1].parts == fit.parts:
+            _, before, line = self._line
+            time_us, error_us = line.predict(fit.host_rates[:, -1])
+            known = np.flatnonzero((fit.times.count[:, -1] > 0) & np.isfinite(time_us) & np.isfinite(before.fit.mean))
+            tally = self._tallies.setdefault(("service", "1 s"), _Tally())
+            tally.add(time_us[known], before.fit.mean[known], fit.times.mean[known, -1], error_us[known], self.keep)
+        if self._line is None or self._line[0] < modeller.closed:
+            self._line = (modeller.closed, fit, fit.line)

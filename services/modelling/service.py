@@ -1,0 +1,186 @@
+"""The modelling service as a process: Spark's query in a thread, flows and the health page beside it.
+
+A query that fails (a broker away for long, a sink that can't be written) is started again from its checkpoint. A
+checkpoint that Spark can't read is put aside, and the query begins with the metrics of the last window.
+"""
+
+import asyncio
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+from aiokafka.errors import KafkaError
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from services.host.health import METRICS_TYPE, HealthServer, Page, plain
+from services.modelling import spark_kafka
+from services.modelling.exposition import exposition
+from services.modelling.flow_facts import facts_of
+from services.modelling.params import ModellingParams
+from services.modelling.pipeline import Pipeline, clock_ms
+from services.modelling.spark_session import open_session
+from services.modelling.spark_sums import sums_of
+from services.registry.follow import RegistryFollower
+from services.registry.view import RegistryView
+from topics.catalogue import FLOWS
+
+log = structlog.get_logger(__name__)
+
+PAUSE_S, PAUSE_S_MAX = 1.0, 15.0
+LOOK_S = 1.0
+STOP_TIMEOUT_S = 20.0
+FAILURES_MAX = 3
+"""Queries in a row that end before their first batch: then the checkpoint is what is wrong."""
+SLACK_S = 10
+"""Read so much more than a window: the first second read may be half of one."""
+
+
+class Service:
+    """`run` until `stop`."""
+
+    def __init__(self, params: ModellingParams) -> None:
+        self.params = params
+        self.pipeline: Pipeline | None = None
+        self._asked = threading.Event()
+        self._view = RegistryView()
+        self._is_up = asyncio.Event()
+
+    def stop(self) -> None:
+        """From any thread, or a signal."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Everything; raises what Spark could not start with."""
+        loop = asyncio.get_running_loop()
+        beside = [asyncio.create_task(each) for each in (self._follow_flows(), self._serve_pages())]
+        try:
+            await asyncio.to_thread(self._work, lambda: loop.call_soon_threadsafe(self._is_up.set))
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _serve_pages(self) -> None:
+        """From the moment that the query runs: who asks earlier gets no answer."""
+        await self._is_up.wait()
+        if self.params.port is not None:
+            pages = {"/health": lambda: plain("ok\n"), "/metrics": self._metrics}
+            async with HealthServer(self.params.port, pages):
+                await asyncio.Event().wait()
+
+    def _metrics(self) -> Page:
+        assert self.pipeline is not None
+        return METRICS_TYPE, exposition(self.pipeline).encode()
+
+    async def _follow_flows(self) -> None:
+        """Keeps the pipeline informed of bounds and of who is upstream of whom."""
+        follower = RegistryFollower(
+            self.params.bootstrap, self._view, [FLOWS], client_id="stig.models.flows", on_message=lambda message: None
+        )
+        while True:
+            try:
+                await follower.start()
+                await follower.catch_up()
+                break
+            except KafkaError as error:
+                log.warning("flows can't be read yet", error=repr(error))
+                await asyncio.sleep(PAUSE_S)
+
+        def tell() -> None:
+            if self.pipeline is not None:
+                self.pipeline.know(facts_of(list(self._view.flows.values())))
+
+        try:
+            await self._is_up.wait()
+            tell()
+            await follower.run(tell)
+        finally:
+            await follower.stop()
+
+    def _work(self, on_up: Callable[[], object]) -> None:
+        spark = open_session(self.params.spark)
+        log.info("spark is up", master=self.params.spark.master)
+        self.pipeline = Pipeline(spark, self.params)
+        try:
+            self._keep_querying(spark, self.pipeline, on_up)
+        finally:
+            self.pipeline.close()
+            spark.stop()
+
+    def _keep_querying(self, spark: SparkSession, pipeline: Pipeline, on_up: Callable[[], object]) -> None:
+        since_ms = clock_ms() - (self.params.fits.window_s + SLACK_S) * 1_000
+        failures = 0
+        refilled = False
+        while not self._asked.is_set():
+            batches = pipeline.figures.batches
+            try:
+                if not refilled and _has_begun(self.params.checkpoint):
+                    pipeline.refill(since_ms)
+                refilled = True
+                self._query(spark, pipeline, since_ms, on_up)
+            except (PySparkException, Py4JJavaError) as fault:
+                if self._asked.is_set():
+                    return
+                failures = failures + 1 if pipeline.figures.batches == batches else 1
+                log.warning("the query ended; it begins again", failures=failures, error=str(fault)[:2_000])
+                if failures >= FAILURES_MAX:
+                    _put_aside(self.params.checkpoint)
+                    failures = 0
+            self._asked.wait(min(PAUSE_S * 2**failures, PAUSE_S_MAX))
+
+    def _query(self, spark: SparkSession, pipeline: Pipeline, since_ms: int, on_up: Callable[[], object]) -> None:
+        """Runs the query until it fails or is asked to stop."""
+        params = self.params
+        records = spark_kafka.stream(spark, params.bootstrap, params.stream, since_ms=since_ms)
+        query = (
+            sums_of(records, params.stream, is_stream=True)
+            .writeStream.outputMode("update")
+            .trigger(processingTime=f"{params.stream.trigger_ms} milliseconds")
+            .option("checkpointLocation", str(params.checkpoint))
+            .foreachBatch(pipeline.take)
+            .start()
+        )
+        log.info("query is running", checkpoint=str(params.checkpoint))
+        on_up()
+        try:
+            while query.isActive and not self._asked.wait(LOOK_S):
+                pipeline.figures.progress = query.lastProgress or {}
+            fault = query.exception()
+            if fault is not None:
+                raise fault
+        finally:
+            _end(query)
+
+
+def _end(query: StreamingQuery) -> None:
+    """Stops a query; a batch that is under way is done again after the next start."""
+    ending = threading.Thread(target=query.stop, daemon=True)
+    ending.start()
+    ending.join(STOP_TIMEOUT_S)
+
+
+def _has_begun(checkpoint: Path) -> bool:
+    """Whether a query has committed a batch there."""
+    return any((checkpoint / "commits").glob("[0-9]*"))
+
+
+def _put_aside(checkpoint: Path) -> None:
+    """Lets the next query begin anew; the last checkpoint that failed is kept for a look at it."""
+    aside = checkpoint.with_name(f"{checkpoint.name}.unreadable")
+    shutil.rmtree(aside, ignore_errors=True)
+    if checkpoint.exists():
+        checkpoint.rename(aside)
+    log.error("the checkpoint can't be used; beginning anew with kept metrics", put_aside=str(aside))
+
+
+def exit_late(after_s: float) -> None:
+    """Ends the process if Spark does not let it end: nothing is lost, what was not committed is done again."""
+    timer = threading.Timer(after_s, os._exit, args=(1,))
+    timer.daemon = True
+    timer.start()

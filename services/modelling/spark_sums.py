@@ -1,0 +1,235 @@
+"""From bytes on the metrics topics to sums of seats and seconds, all of it in Spark SQL: the same for a stream and for
+kept history.
+
+Each row is parsed and gated. What is not a row of ours, or holds numbers that can't be, comes out as `rejected` with
+its place on the topic, a hundred offsets in one row at most, so that a flood of garbage stays small. The second of a
+row is its host's, unless that is further from the broker's append time than a clock may be off.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
+
+from services.modelling.params import StreamParams
+from services.modelling.sums import COLUMNS, SEPARATOR, WIDTH
+from topics.catalogue import METRICS_HOSTS, METRICS_LINKS, METRICS_OPERATORS
+from topics.messages.base import Message, version_of
+from topics.messages.metrics import HostMetrics, LinkMetrics, OperatorMetrics
+from topics.messages.models import OFFSETS_MAX
+
+TOPICS = {METRICS_OPERATORS.name: "operator", METRICS_LINKS.name: "link", METRICS_HOSTS.name: "host"}
+LARGEST = 1e15
+"""No sum of one second is larger, unless something is broken."""
+VALUE_BYTES_MAX = 1_024
+"""What is kept of a rejected row: enough to see what it is."""
+
+_MESSAGES: dict[str, type[Message]] = {"operator": OperatorMetrics, "link": LinkMetrics, "host": HostMetrics}
+_SKETCH = StructType([StructField(name, DoubleType()) for name in ("count", "sum", "sum_sq", "min", "max")])
+
+
+def _schema(words: str, numbers: str, moments: str = "", sketches: str = "") -> StructType:
+    fields = [StructField("version", LongType()), StructField("second", LongType())]
+    fields += [StructField(name, StringType()) for name in words.split()]
+    fields += [StructField(name, DoubleType()) for name in numbers.split()]
+    fields += [StructField(name, ArrayType(DoubleType())) for name in moments.split()]
+    fields += [StructField(name, _SKETCH) for name in sketches.split()]
+    return StructType(fields)
+
+
+SCHEMAS = {
+    "operator": _schema(
+        "host flow segment operator",
+        "partition arrivals outputs lag bytes_in bytes_out state_bytes late dropped dead_letters",
+        "gaps_us batch service_us wait_us",
+        "latency_ms",
+    ),
+    "link": _schema("host peer", "sent lost", sketches="round_trip_ms"),
+    "host": _schema("host", "cpu memory_bytes capacity clock_offset_ms", "loop_delay_ms"),
+}
+NAMES = {
+    "operator": ("host", "flow", "segment", "operator"),
+    "link": ("host", "peer"),
+    "host": ("host",),
+}
+
+
+def sums_of(records: DataFrame, params: StreamParams, *, is_stream: bool) -> DataFrame:
+    """Rows of (kind, seat, second, appended_ms, s0 .. , offsets, sample) from Kafka's records of the metrics topics."""
+    rows = records.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("appended_ms"),
+        F.col("value").alias("raw"),
+        *(
+            F.when(F.col("topic") == topic, F.from_json(F.col("value").cast("string"), SCHEMAS[kind])).alias(kind)
+            for topic, kind in TOPICS.items()
+        ),
+    )
+    rows = rows.withColumn("reason", F.coalesce(*(_reason(kind, topic) for topic, kind in TOPICS.items())))
+    rows = rows.withColumn("said", F.coalesce(*(F.col(f"{kind}.second") for kind in SCHEMAS)))
+    append_s = F.floor(F.col("appended_ms") / 1_000)
+    is_astray = F.abs(F.col("said") - append_s) > params.clock_s_max
+    is_good = F.col("reason").isNull()
+    rows = rows.withColumn("astray", (is_good & is_astray).cast("double"))
+    rows = rows.withColumn("second", F.when(is_good & ~is_astray, F.col("said")).otherwise(append_s))
+    rows = rows.withColumn("at", F.timestamp_seconds("second"))
+    if is_stream:
+        rows = rows.withWatermark("at", f"{params.watermark_s} seconds")
+    rows = rows.withColumn("kind", F.when(~is_good, F.lit("rejected")).otherwise(_by_topic(F.lit)))
+    rows = rows.withColumn("seat", F.when(~is_good, _place_of_garbage()).otherwise(_by_topic(_seat)))
+    beginning = F.substring("raw", 1, VALUE_BYTES_MAX).alias("raw")
+    rows = rows.select(
+        "at",
+        "kind",
+        "seat",
+        "appended_ms",
+        *(F.when(is_good, _sum_at(place)).otherwise(0.0).alias(f"s{place}") for place in range(WIDTH)),
+        F.when(~is_good, F.col("offset")).alias("offset"),
+        F.when(~is_good, F.struct("offset", "reason", beginning)).alias("bad"),
+    )
+    grouped = rows.groupBy(F.window("at", "1 second"), "kind", "seat").agg(
+        F.max("appended_ms").alias("appended_ms"),
+        *(F.sum(f"s{place}").alias(f"s{place}") for place in range(WIDTH)),
+        F.collect_set("offset").alias("offsets"),
+        F.min("bad").alias("bad"),
+    )
+    return grouped.select(
+        "kind",
+        "seat",
+        F.unix_seconds("window.start").alias("second"),
+        "appended_ms",
+        *(f"s{place}" for place in range(WIDTH)),
+        "offsets",
+        F.col("bad.offset").alias("bad_offset"),
+        F.col("bad.reason").alias("bad_reason"),
+        F.col("bad.raw").alias("bad_value"),
+    )
+
+
+def _by_topic(make: Callable[[str], Column]) -> Column:
+    """What `make` gives for the kind of metrics that a row's topic holds."""
+    chosen = F.lit(None)
+    for topic, kind in TOPICS.items():
+        chosen = F.when(F.col("topic") == topic, make(kind)).otherwise(chosen)
+    return chosen
+
+
+def _seat(kind: str) -> Column:
+    return F.concat_ws(SEPARATOR, *(F.col(f"{kind}.{name}") for name in NAMES[kind]))
+
+
+def _place_of_garbage() -> Column:
+    """Near each other on one partition they share a row."""
+    block = F.floor(F.col("offset") / OFFSETS_MAX)
+    return F.concat_ws(SEPARATOR, "topic", F.col("partition").cast("string"), block.cast("string"))
+
+
+def _reason(kind: str, topic: str) -> Column:
+    """Why a row of this topic can't be used; null: it can, or it is of another topic."""
+    row = F.col(kind)
+    version = version_of(_MESSAGES[kind])
+    is_ours = F.col("topic") == topic
+    checks = [
+        (row.isNull() | F.col(f"{kind}.version").isNull(), F.lit("it is not JSON with a version")),
+        (F.col(f"{kind}.version") != version, F.concat(F.lit("it has version "), F.col(f"{kind}.version"))),
+        (~F.coalesce(_names_are_good(kind), F.lit(False)), F.lit("a name is missing, too long or has a slash in it")),
+        (~F.coalesce(_numbers_are_good(kind), F.lit(False)), F.lit("a number is missing, negative, too large or none")),
+    ]
+    found = F.lit(None).cast("string")
+    for is_wrong, reason in reversed(checks):
+        found = F.when(is_ours & is_wrong, reason).otherwise(found)
+    return found
+
+
+def _names_are_good(kind: str) -> Column:
+    """Names become keys, in which a slash separates. Only a link's peer may have one: `broker/2`."""
+    checks = []
+    for name in NAMES[kind]:
+        column = F.col(f"{kind}.{name}")
+        allowed = r"^[^/\x00-\x1f]{1,249}$" if name != "peer" else r"^[^\x00-\x1f]{1,249}$"
+        checks.append(column.isNotNull() & column.rlike(allowed))
+    return reduce(and_, checks)
+
+
+def _numbers_are_good(kind: str) -> Column:
+    """Neither missing nor negative nor NaN (which Spark holds to be larger than everything)."""
+    checks = [F.col(f"{kind}.second").between(0, int(LARGEST))]
+    for field in SCHEMAS[kind].fields:
+        column = F.col(f"{kind}.{field.name}")
+        if field.name == "clock_offset_ms":
+            checks.append(F.abs(column) < LARGEST)
+        elif isinstance(field.dataType, DoubleType):
+            checks.append((column >= 0) & (column < LARGEST))
+        elif isinstance(field.dataType, ArrayType):
+            checks.append((F.size(column) == 3) & F.forall(column, lambda each: (each >= 0) & (each < 1e30)))
+        elif isinstance(field.dataType, StructType):
+            parts = [
+                (column[each.name] >= 0) & (column[each.name] < (1e30 if each.name == "sum_sq" else LARGEST))
+                for each in _SKETCH.fields
+            ]
+            whole = reduce(and_, parts)
+            checks.append(column.isNull() | whole if field.name == "latency_ms" else whole)
+    return reduce(and_, checks)
+
+
+def _sum_at(place: int) -> Column:
+    return _by_topic(lambda kind: _expression(kind, place)).cast("double")
+
+
+def _expression(kind: str, place: int) -> Column:
+    if place >= len(COLUMNS[kind]):
+        return F.lit(0.0)
+    return {"operator": _operator, "link": _link, "host": _host}[kind](COLUMNS[kind][place])
+
+
+def _operator(name: str) -> Column:
+    def of(field: str) -> Column:
+        return F.col(f"operator.{field}")
+
+    gaps, gaps_us, gaps_us_sq = (of("gaps_us")[each] for each in range(3))
+    is_varied = (gaps > 0) & (gaps_us > 0)
+    special = {
+        "rows": F.lit(1.0),
+        "gaps": F.when(is_varied, gaps),
+        # Squares over the squared mean: never below one a gap, whatever rounding did.
+        "gaps_sq": F.when(is_varied, F.greatest(gaps, gaps_us_sq * gaps * gaps / (gaps_us * gaps_us))),
+        "served": of("service_us")[0],
+        "service_us": of("service_us")[1],
+        "service_us_sq": of("service_us")[2],
+        "waited": of("wait_us")[0],
+        "wait_us": of("wait_us")[1],
+        "timed": of("latency_ms.count"),
+        "latency_ms": of("latency_ms.sum"),
+        "set_aside": of("late") + of("dropped") + of("dead_letters"),
+        "astray": F.col("astray"),
+    }
+    return F.coalesce(special[name] if name in special else of(name), F.lit(0.0))
+
+
+def _link(name: str) -> Column:
+    trip = F.col("link.round_trip_ms")
+    return {
+        "rows": F.lit(1.0),
+        "sent": F.col("link.sent"),
+        "lost": F.col("link.lost"),
+        "answers": trip["count"],
+        "round_trip_ms": trip["sum"],
+        "round_trip_ms_sq": trip["sum_sq"],
+        "fastest_ms": trip["min"],
+        "astray": F.col("astray"),
+    }[name]
+
+
+def _host(name: str) -> Column:
+    special = {
+        "rows": F.lit(1.0),
+        "loop_delays": F.col("host.loop_delay_ms")[0],
+        "loop_delay_ms": F.col("host.loop_delay_ms")[1],
+        "astray": F.col("astray"),
+    }
+    return special[name] if name in special else F.col(f"host.{name}")

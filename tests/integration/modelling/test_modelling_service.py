@@ -1,0 +1,160 @@
+"""The modelling service on a real broker, Redis and Spark: its models, what it sets aside, and what it survives.
+
+The tests run in this order: the life of one service, under a feed of exactly the same arrivals in every second.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from services.lab.modelling.feed import operator_row
+from tests.integration.modelling.ground import ARRIVALS, KEY, WINDOW_S, Ground, Pace, wait_until
+from topics.catalogue import METRICS_LINKS, METRICS_OPERATORS
+from topics.messages import LinkMetrics, Model, Sketch
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def rate_of(model: Model, arrivals: Mapping[int, int]) -> float:
+    """What the rate of a model's window should be, by what the broker has."""
+    seconds = range(model.second - WINDOW_S + 1, model.second + 1)
+    return sum(arrivals.get(second, 0) for second in seconds) / WINDOW_S
+
+
+def is_whole(model: Model, arrivals: Mapping[int, int]) -> bool:
+    """Whether a model's window holds exactly what the broker has of it."""
+    return WINDOW_S == model.samples and model.body.per_s == pytest.approx(rate_of(model, arrivals), rel=1e-5)
+
+
+def whole_window(ground: Ground, since: int) -> int:
+    """Waits for a model later than this second whose window is whole; its second."""
+
+    def found() -> int | None:
+        model = ground.model(KEY)
+        if model is None or model.second <= since:
+            return None
+        return model.second if is_whole(model, ground.arrivals(KEY)) else None
+
+    return int(wait_until(found, f"a whole window after second {since}; now {ground.model(KEY)}"))
+
+
+def test_metrics_become_models_in_redis_and_on_the_topic(ground: Ground, pace: Pace) -> None:
+    """Every figure is known: the feed has the same arrivals, service and variation in every second."""
+    trip = LinkMetrics(
+        host="a", peer="broker/1", second=int(time.time()), sent=3, lost=1, round_trip_ms=Sketch.of([10.0, 14.0])
+    )
+    ground.feeder.write_value(METRICS_LINKS.name, METRICS_LINKS.codec.encode(trip, topic="t"))
+    ground.feeder.flush()
+    rate = ground.model_of(KEY, pace.first + 5)
+    assert (ARRIVALS, ARRIVALS) == (rate.body.per_s, rate.body.recent_per_s)
+    assert 1.0 == pytest.approx(rate.body.ca2, abs=0.05)
+    assert 0.5 == rate.body.selectivity
+    service = ground.model_of("service/bench-0/operator-0/host-0", pace.first + 5).body
+    assert 20.0 == pytest.approx(service.mean_us)
+    assert 0.5 == pytest.approx(service.cs2, abs=0.01)
+    assert 4 * ARRIVALS == pytest.approx(service.host_per_s)
+    edge = ground.model_of("edge/bench-0/bench-0.0", pace.first + 5).body
+    assert (200.0 * ARRIVALS, 100.0 * ARRIVALS) == (edge.bytes_in_per_s, edge.bytes_out_per_s)
+    ahead = ground.model_of("forecast/bench-0/operator-0", pace.first + 5).body
+    assert ARRIVALS == pytest.approx(ahead.per_s[0], rel=0.05)
+    link = ground.model_of("link/a/broker/1", 0).body
+    assert (6.0, 5.0) == (link.mean_ms, link.min_ms)
+    wait_until(lambda: rate.order in {model.order for model in ground.models(KEY)}, "the same model on the topic")
+
+
+def test_garbage_is_set_aside_with_its_offset_and_the_rest_goes_on(ground: Ground, pace: Pace) -> None:
+    """One bad host must not blind the models of all others."""
+    row = msgspec.to_builtins(operator_row(900, 0, int(time.time()), 5))
+    bad = [
+        b"\xff not json",
+        b"[]",
+        json.dumps(row | {"arrivals": float("nan")}).encode(),
+        json.dumps(row | {"service_us": [3, -1.0, 2.0]}).encode(),
+        json.dumps(row | {"version": 2}).encode(),
+        json.dumps(row | {"flow": "a/b"}).encode(),
+        json.dumps({name: value for name, value in row.items() if name != "second"}).encode(),
+    ]
+    before = ground.service.figures()["rejected_total"]
+    for value in bad:
+        ground.feeder.write_value(METRICS_OPERATORS.name, value)
+    ground.feeder.flush()
+    wait_until(lambda: ground.service.figures().get("rejected_total", 0) >= before + len(bad), "the garbage")
+    assert before + len(bad) == ground.service.figures()["rejected_total"]
+    rejected = ground.rejected()
+    offsets = {(each.origin.partition, offset) for each in rejected for offset in each.offsets}
+    assert len(bad) == len(offsets)
+    assert {METRICS_OPERATORS.name} == {each.origin.topic for each in rejected}
+    assert bad[0] in [each.value for each in rejected]
+    assert ground.model("rate/bench-90/operator-0") is None
+    ground.model_of(KEY, int(time.time()))
+
+
+def test_a_clock_an_hour_off_is_set_right_by_the_brokers(ground: Ground, pace: Pace) -> None:
+    """Its rows are modelled at the time of their arrival, and hold up nobody else's; late ones still count."""
+    now = int(time.time())
+    ground.feeder.write([operator_row(200, 0, now + 3_600, 700), operator_row(300, 0, now - 3_600, 800)])
+    ground.feeder.write([operator_row(400, 0, now - 4, 900)])
+    ground.feeder.flush()
+    for flow, arrivals in (("bench-20", 700), ("bench-30", 800), ("bench-40", 900)):
+
+        def is_counted(flow: str = flow, arrivals: int = arrivals) -> bool:
+            model = ground.model(f"rate/{flow}/operator-0")
+            return model is not None and arrivals == pytest.approx(model.body.per_s * model.samples, rel=1e-4)
+
+        wait_until(is_counted, f"all arrivals of {flow}")
+    wait_until(lambda: ground.service.figures().get("astray_total", 0) >= 2, "two rows astray")
+    ground.model_of(KEY, now + 3)
+
+
+def test_models_go_on_without_redis_and_are_there_again_when_it_is(ground: Ground, pace: Pace) -> None:
+    """Redis is a mirror: the topic has everything."""
+    os.kill(ground.pid("redis"), signal.SIGSTOP)
+    try:
+        wait_until(lambda: ground.service.figures().get("mirror_failures_total", 0) > 0, "a failure to mirror")
+        now = int(time.time())
+        wait_until(lambda: ground.models(KEY)[-1].second > now, "models on the topic")
+    finally:
+        os.kill(ground.pid("redis"), signal.SIGCONT)
+    ground.model_of(KEY, int(time.time()))
+
+
+def test_models_go_on_after_a_broker_was_killed(ground: Ground, pace: Pace) -> None:
+    """Nothing is lost: the broker comes back with all that it acknowledged, and the feed with what it did not."""
+    os.kill(ground.pid("broker-1"), signal.SIGKILL)
+    wait_until(lambda: ground.stack.records()[0].restarts >= 1, "the broker to be started again")
+    ground.model_of(KEY, int(time.time()) + 1)
+    assert ground.service.is_running()
+
+
+def test_kill_9_loses_no_window_and_counts_none_twice(ground: Ground, pace: Pace) -> None:
+    """The last models stay in use meanwhile; afterwards every second is there once, also those of the time between."""
+    before = whole_window(ground, pace.first + WINDOW_S)
+    ground.service.end(signal.SIGKILL)
+    assert ground.model(KEY) is not None
+    restarted_ms = time.time_ns() // 1_000_000
+    ground.service.start()
+    whole_window(ground, int(time.time()))
+    arrivals = ground.arrivals(KEY)
+    models = [model for model in ground.models(KEY) if model.second >= before]
+    twice = [model for model in models if model.body.per_s > rate_of(model, arrivals) * (1 + 1e-5)]
+    assert [] == twice
+    first_again = next(model for model in models if model.batch > 0 and model.made_ms > restarted_ms)
+    assert WINDOW_S == first_again.samples, "the ring was not filled from kept metrics"
+
+
+def test_without_a_checkpoint_that_it_can_read_it_begins_with_kept_metrics(ground: Ground, pace: Pace) -> None:
+    """SIGTERM ends it cleanly; a broken folder is put aside and costs nothing that the metrics topics still have."""
+    assert 0 == ground.service.end(signal.SIGTERM)
+    assert ground.service.says("stopped")
+    checkpoint = ground.service.folder / "checkpoint"
+    (checkpoint / "metadata").write_text("no JSON")
+    ground.service.start()
+    assert (checkpoint.with_name("checkpoint.unreadable") / "metadata").exists()
+    began = int(time.time())
+    assert WINDOW_S == ground.model_of(KEY, began - 5).samples
+    whole_window(ground, began)

@@ -1,0 +1,71 @@
+"""A back-test: history through the same code, second by second, and an honest score."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from services.modelling.backtest import replay, seconds_of
+from services.modelling.modeller import Modeller
+from services.modelling.params import FitParams
+from services.modelling.rows import Rows
+
+Batch = Callable[..., Rows]
+TCP = ("edge-1", "talk", "talk.aa", "tcp")
+PARAMS = FitParams(window_s=30, recent_s=5)
+
+
+def history(rate: Callable[[int], float], seconds: int = 120) -> dict[int, dict[str, float]]:
+    told = {}
+    for second in range(1_000, 1_000 + seconds):
+        count = rate(second)
+        time_us = 10.0 + 0.1 * count
+        served = {"served": count, "service_us": count * time_us, "service_us_sq": count * time_us**2}
+        told[second] = {"rows": 1.0, "arrivals": count, **served}
+    return told
+
+
+def test_a_rhythm_is_told_better_than_by_its_last_value(batch: Batch) -> None:
+    """WAPE of ours and of the naive guess, each over what really came; a line tells service times of any load."""
+    wave = history(lambda second: round(500 + 300 * math.sin(2 * math.pi * second / 20)))
+    scores = {(score.of, score.what): score for score in replay(batch(2_000, operator={TCP: wave}), Modeller(PARAMS))}
+    ahead = scores["forecast", "10 s"]
+    assert ahead.wape is not None
+    assert ahead.naive_wape is not None
+    assert ahead.wape < 0.5 * ahead.naive_wape
+    assert 110 == ahead.predictions
+    service = scores["service", "1 s"]
+    assert service.wape is not None
+    assert 0.001 > service.wape
+
+
+def test_the_same_history_gives_the_same_scores(batch: Batch) -> None:
+    """Also when one operator begins later than another."""
+    cells = {TCP: history(lambda second: second % 7 * 100.0), ("b", "t", "s", "o"): history(lambda _: 5.0, 50)}
+    assert replay(batch(2_000, operator=cells), Modeller(PARAMS)) == replay(
+        batch(2_000, operator=cells), Modeller(PARAMS)
+    )
+
+
+def test_history_comes_second_by_second_in_order(batch: Batch) -> None:
+    """Each second closed, none of them twice; without history there is nothing."""
+    cells = {TCP: history(lambda _: 1.0, 3), ("b", "t", "s", "o"): {1_001: {"rows": 1.0}}}
+    parts = list(seconds_of(batch(2_000, operator=cells)))
+    assert [1_000, 1_001, 1_002] == [part.appended_ms // 1_000 - 1 for part in parts]
+    assert [1, 2, 1] == [len(part.kinds["operator"].seats) for part in parts]
+    assert [] == list(seconds_of(batch(2_000)))
+
+
+def test_forecasts_are_scored_only_when_their_second_has_come(batch: Batch) -> None:
+    """Five seconds of history have no forecast of ten seconds ahead to judge."""
+    scores = {
+        (score.of, score.what)
+        for score in replay(batch(2_000, operator={TCP: history(lambda _: 9.0, 5)}), Modeller(PARAMS))
+    }
+    assert ("forecast", "1 s") in scores
+    assert ("forecast", "10 s") not in scores
+    assert pytest.approx(0.0) == next(
+        score.wape
+        for score in replay(batch(2_000, operator={TCP: history(lambda _: 9.0, 5)}), Modeller(PARAMS))
+        if score.what == "1 s" and score.of == "forecast"
+    )

@@ -1,0 +1,190 @@
+"""From sums to models: figures that can be checked by hand, closed seconds, repetition, coming and going."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from services.modelling.columns import Stamp
+from services.modelling.modeller import Modeller
+from services.modelling.params import FitParams
+from services.modelling.rows import Rows
+from topics.catalogue import MODELS
+from topics.messages import Model
+
+Batch = Callable[..., Rows]
+TCP = ("edge-1", "talk", "talk.aa", "tcp")
+UDP = ("edge-1", "talk", "talk.aa", "udp")
+PARAMS = FitParams(window_s=30, recent_s=5, signature_every_s=1)
+
+
+def models_of(modeller: Modeller) -> dict[str, Model]:
+    """What the modeller makes now, through the bytes that readers get."""
+    found = {}
+    for columns in modeller.models():
+        for value in columns.encode(Stamp(modeller.closed, modeller.params.window_s, 1, 1)):
+            model = MODELS.codec.decode(value, topic="stig.models", partition=0, offset=0)
+            found[model.key] = model
+    return found
+
+
+def told(arrivals: float, service_us: float = 20.0, **more: float) -> dict[str, float]:
+    """One second of an operator whose records all take the same time."""
+    served = {"served": arrivals, "service_us": arrivals * service_us, "service_us_sq": arrivals * service_us**2}
+    return {"rows": 1.0, "arrivals": arrivals, "outputs": arrivals / 2, **served, **more}
+
+
+def steady(first: int, last: int, arrivals: float, **more: float) -> dict[int, dict[str, float]]:
+    return {second: told(arrivals, **more) for second in range(first, last + 1)}
+
+
+def test_rates_are_over_the_window_and_over_its_end(batch: Batch) -> None:
+    """Twenty seconds of 100 and ten of 400: the window says 200, its last five seconds 400."""
+    modeller = Modeller(PARAMS)
+    cells = steady(1_001, 1_020, 100.0, gaps=99.0, gaps_sq=2.5 * 99) | steady(1_021, 1_030, 400.0)
+    assert 30 == modeller.take(batch(1_031.2, operator={TCP: cells}))
+    model = models_of(modeller)["rate/talk/tcp"]
+    assert (1_030, 30, 30) == (model.second, model.window_s, model.samples)
+    assert (200.0, 400.0) == (model.body.per_s, model.body.recent_per_s)
+    assert 1.5 == model.body.ca2
+    assert 0.5 == model.body.selectivity
+    assert model.error is not None
+    assert 0 < model.error < 1
+
+
+def test_only_closed_seconds_count(batch: Batch) -> None:
+    """The broker's time says when a second is over: what is still being measured would look like a fall of the rate."""
+    modeller = Modeller(PARAMS)
+    modeller.take(batch(1_010.9, operator={TCP: steady(1_001, 1_009, 100.0) | {1_010: told(3.0)}}))
+    assert 1_009 == modeller.closed
+    assert 100.0 == models_of(modeller)["rate/talk/tcp"].body.per_s
+    assert 1 == modeller.take(batch(1_011.0, operator={TCP: {1_010: told(100.0)}}))
+    assert 100.0 == models_of(modeller)["rate/talk/tcp"].body.per_s
+
+
+def test_a_batch_that_comes_again_makes_the_same_models(batch: Batch) -> None:
+    """Also what was counted stays: rows of closed seconds, once each."""
+    modeller = Modeller(PARAMS)
+    rows = batch(1_031.0, operator={TCP: steady(1_001, 1_030, 100.0), UDP: steady(1_011, 1_030, 50.0)})
+    modeller.take(rows)
+    before = models_of(modeller)
+    assert 0 == modeller.take(rows)
+    assert before == models_of(modeller)
+    assert 50.0 == modeller.totals.rows["operator"]
+
+
+def test_an_operator_that_begins_is_not_diluted_by_the_time_before(batch: Batch) -> None:
+    """But one that falls silent has a rate that goes to zero."""
+    modeller = Modeller(PARAMS)
+    modeller.take(batch(1_031.0, operator={TCP: steady(1_001, 1_030, 100.0), UDP: steady(1_021, 1_025, 60.0)}))
+    model = models_of(modeller)["rate/talk/udp"]
+    assert 10 == model.samples
+    assert 30.0 == model.body.per_s
+    assert 0.0 == model.body.recent_per_s
+
+
+def test_operators_of_several_hosts_are_one_rate_and_several_services(batch: Batch) -> None:
+    """The rate is the flow's; how long a record takes is the host's."""
+    modeller = Modeller(PARAMS)
+    there = ("core-1", "talk", "talk.aa", "tcp")
+    cells = {TCP: steady(1_001, 1_030, 100.0, service_us=20.0), there: steady(1_001, 1_030, 300.0, service_us=5.0)}
+    modeller.take(batch(1_031.0, operator=cells))
+    models = models_of(modeller)
+    assert 400.0 == models["rate/talk/tcp"].body.per_s
+    edge, core = models["service/talk/tcp/edge-1"].body, models["service/talk/tcp/core-1"].body
+    assert (20.0, 5.0) == (edge.mean_us, core.mean_us)
+    assert (100.0, 300.0) == (edge.host_per_s, core.host_per_s)
+    assert 0.0 == pytest.approx(edge.cs2, abs=1e-9)
+
+
+def test_execution_time_is_a_line_over_the_hosts_total_rate(batch: Batch) -> None:
+    """Synergy 3.3.2: the time of one operator grows with what all of them have to do."""
+    modeller = Modeller(PARAMS)
+    cells: dict[tuple[str, ...], Any] = {TCP: {}, UDP: {}}
+    for second in range(1_001, 1_031):
+        others = 100.0 + 10 * (second % 10)
+        cells[UDP][second] = told(others)
+        cells[TCP][second] = told(100.0, service_us=10.0 + 0.02 * (100.0 + others))
+    modeller.take(batch(1_031.0, operator=cells))
+    body = models_of(modeller)["service/talk/tcp/edge-1"].body
+    assert 0.02 == pytest.approx(body.slope_us_s, rel=1e-3)
+    assert 10.0 == pytest.approx(body.intercept_us, rel=1e-2)
+    assert 30 == body.points
+
+
+def test_what_operators_of_a_task_repeat_is_counted_once(batch: Batch) -> None:
+    """Bytes and lag are a task's; tasks of several hosts add up."""
+    modeller = Modeller(PARAMS)
+    there = ("core-1", "talk", "talk.aa", "tcp")
+    task = {"bytes_in": 1_000.0, "bytes_out": 500.0, "state_bytes": 64.0}
+    cells = {
+        seat: {second: told(10.0, lag=10.0 * (second - 1_000), **task) for second in range(1_001, 1_031)}
+        for seat in (TCP, UDP, there)
+    }
+    modeller.take(batch(1_031.0, operator=cells))
+    model = models_of(modeller)["edge/talk/talk.aa"]
+    assert (2_000.0, 1_000.0) == (model.body.bytes_in_per_s, model.body.bytes_out_per_s)
+    assert (600.0, 20.0, 128.0) == (model.body.lag, model.body.lag_growth_per_s, model.body.state_bytes)
+
+
+def test_links_are_half_round_trips(batch: Batch) -> None:
+    """Two answers of 10 and 14 ms a second: 6 ms one way, at best 5, and one of three probes lost."""
+    modeller = Modeller(PARAMS)
+    trip = {"rows": 1.0, "sent": 3.0, "lost": 1.0, "answers": 2.0, "fastest_ms": 10.0}
+    trip |= {"round_trip_ms": 24.0, "round_trip_ms_sq": 296.0}
+    modeller.take(batch(1_031.0, link={("edge-1", "broker/2"): dict.fromkeys(range(1_001, 1_031), trip)}))
+    model = models_of(modeller)["link/edge-1/broker/2"]
+    assert ("edge-1", "broker/2") == (model.body.host, model.body.peer)
+    assert (6.0, 5.0, 60) == (model.body.mean_ms, model.body.min_ms, model.samples)
+    assert 1 / 3 == pytest.approx(model.body.lost, rel=1e-5)
+
+
+def test_forecasts_follow_second_by_second_and_say_how_wrong_they_were(batch: Batch) -> None:
+    """A steady rate is forecast as it is, with a small error; before anything came due there is none."""
+    modeller = Modeller(PARAMS)
+    modeller.take(batch(1_001.5, operator={TCP: steady(1_000, 1_000, 100.0)}))
+    assert (None, None, None) == models_of(modeller)["forecast/talk/tcp"].body.errors_per_s
+    for second in range(1_001, 1_040):
+        modeller.take(batch(second + 1.5, operator={TCP: {second: told(100.0 + second % 2)}}))
+    body = models_of(modeller)["forecast/talk/tcp"].body
+    assert (1, 10, 30) == body.horizons_s
+    assert 100.5 == pytest.approx(body.per_s[0], abs=1.0)
+    assert body.errors_per_s[0] is not None
+    assert body.errors_per_s[0] <= 2.0
+
+
+def test_a_bursty_stream_has_a_signature(batch: Batch) -> None:
+    """Twenty seconds low, ten high: two segments with the load of each; a steady stream needs none."""
+    modeller = Modeller(PARAMS)
+    bursts = steady(1_001, 1_020, 100.0) | steady(1_021, 1_030, 1_000.0)
+    modeller.take(batch(1_031.0, operator={TCP: bursts, UDP: steady(1_001, 1_030, 100.0)}))
+    models = models_of(modeller)
+    body = models["signature/talk/tcp"].body
+    assert (20, 10) == body.lasted_s
+    assert pytest.approx((0.002, 0.02)) == body.load
+    assert "signature/talk/udp" not in models
+
+
+def test_models_end_with_what_they_are_about(batch: Batch) -> None:
+    """A window after its last word an operator is gone, and its keys are named once, so that they can be deleted."""
+    modeller = Modeller(PARAMS)
+    modeller.take(batch(1_001.5, operator={TCP: {1_000: told(50.0)}, UDP: {1_000: told(50.0)}}))
+    for second in range(1_001, 1_070):
+        modeller.take(batch(second + 1.5, operator={TCP: {second: told(100.0)}}))
+    gone = modeller.sweep()
+    assert {"rate/talk/udp", "forecast/talk/udp", "signature/talk/udp", "service/talk/udp/edge-1"} == set(gone)
+    assert "rate/talk/udp" not in models_of(modeller)
+    assert [] == modeller.sweep()
+
+
+def test_no_figure_is_ever_nan(batch: Batch) -> None:
+    """JSON has no NaN: a model with one could be written and never read."""
+    modeller = Modeller(PARAMS)
+    nothing = {second: {"rows": 1.0} for second in range(1_001, 1_031)}
+    modeller.take(batch(1_031.0, operator={TCP: nothing}, link={("a", "b"): nothing}))
+    models = models_of(modeller)
+    assert 0.0 == models["rate/talk/tcp"].body.per_s
+    assert "service/talk/tcp/edge-1" not in models
+    assert "link/a/b" not in models
+    assert not math.isnan(models["edge/talk/talk.aa"].body.lag_growth_per_s)
