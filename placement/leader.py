@@ -380,7 +380,8 @@ class Leader:
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
         affordable = not watching or (bool(self._lessons) and self._round_free_at_ms() <= self._now_ms)
         # After giving up once, a look that finds nothing is not worth another: ants without end would fill the network.
-        hopeless = self._gave_up > 0 and search.stage is Stage.FAILED
+        tired = self._gave_up > 0 or self._failures >= self.params.max_failed_searches
+        hopeless = tired and search.stage is Stage.FAILED
         if affordable and self._failures < self.params.max_attempts and not hopeless:
             return self._begin(attempt.reason, rng)
         if watching:

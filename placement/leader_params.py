@@ -35,6 +35,8 @@ class LeaderParams:
     """Releases of ants for one chain before an attempt fails."""
     max_attempts: int = 4
     """Attempts before the leader gives up for a while."""
+    max_failed_searches: int = 4
+    """So many searches from which nobody brought a placement home are enough for that, too."""
     retry_after_ms: float = 10_000.0
     """First pause after giving up; it doubles each time, up to retry_at_most_ms. Then few ants look for room."""
     retry_at_most_ms: float = 600_000.0
@@ -72,8 +74,8 @@ class LeaderParams:
                 raise ValueError(f"{name} is {getattr(self, name)}; give more than 0")
         if self.outstanding < 1:
             raise ValueError(f"outstanding is {self.outstanding}; no report is below the lower bound: give 1 or more")
-        if min(self.max_releases, self.max_attempts) < 1:
-            raise ValueError("max_releases and max_attempts must be at least 1")
+        if min(self.max_releases, self.max_attempts, self.max_failed_searches) < 1:
+            raise ValueError("max_releases, max_attempts and max_failed_searches must be at least 1")
         if self.budget_share is not None and not 0 < self.budget_share < 1:
             raise ValueError(f"budget_share is {self.budget_share}; give a share in (0, 1), or None for no limit")
         if self.retainer_per_ms < 0:
@@ -89,6 +91,7 @@ class LeaderParams:
 IMPROVED_LEADER = LeaderParams()
 
 LIVE_LEADER = LeaderParams(
+    max_failed_searches=2,
     cool_down_rounds=12,
     gain_ms_min=3.0,
     budget_share=2e-3,

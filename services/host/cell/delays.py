@@ -65,6 +65,10 @@ class Delays:
         own = [delay_ms for (a, b), delay_ms in self._measured.items() if a == b]
         return min(own, default=HopParams().base_ms)
 
+    def loop_ms(self, host: str) -> float:
+        """What a hop from a host to itself costs beyond any hop: the way to the broker and back, if it is far."""
+        return max(0.0, self._measured.get((host, host), 0.0) - self.hop_ms)
+
     def delay_ms(self, a: str, b: str) -> float:
         """One way, either way, beside what every hop costs."""
         if a == b:

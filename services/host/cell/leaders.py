@@ -172,12 +172,18 @@ class Leaders:
         elif isinstance(decided, Published):
             delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
             prediction = self._prediction(leader, led, decided.own_ms)
-            self._chronicle.committed(
-                plan_message(
-                    decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
-                ),
-                prediction,
+            more_ms = prediction.latency_ms - decided.own_ms
+            message = plan_message(
+                decided,
+                leader,
+                led.model,
+                revision=led.revision,
+                term=led.term,
+                now_ms=now_ms,
+                delays=delays,
+                more_ms=more_ms,
             )
+            self._chronicle.committed(message, prediction)
         elif isinstance(decided, Withdrawn):
             self._chronicle.ended(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
@@ -192,8 +198,10 @@ class Leaders:
         )
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
-        beyond_ms = led.model.hops.beyond_ms(leader.flow.graph, leader.running, self._delays.delay_ms)
-        return Prediction(own_ms + led.model.hops.total_ms, beyond_ms)
+        """The model's latency of the flow where it runs, with all that its hops cost."""
+        hops, graph, where = led.model.hops, leader.flow.graph, leader.running
+        loops_ms = hops.loops_ms(graph, where, self._delays.loop_ms)
+        return Prediction(own_ms + hops.total_ms + loops_ms, hops.beyond_ms(graph, where, self._delays.delay_ms))
 
     def heard_model(self, model: Model) -> None:
         """The models say something new of a flow; if it is a hot spot ahead, its leader sends ants now."""

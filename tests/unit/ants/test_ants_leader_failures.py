@@ -9,6 +9,7 @@ from placement.ants.params import IMPROVED
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.leader_events import (
+    GaveUp,
     Healed,
     HostLost,
     Place,
@@ -134,3 +135,13 @@ def test_scouts_keep_away_from_where_an_enforcement_ant_vanished() -> None:
     stage.tell(TimerFired("patience"))
     stage.ants_return()
     assert {(("y", 0b11), ("z", 0b11))} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+
+
+def test_searches_that_find_nothing_end_sooner_than_attempts_that_are_refused() -> None:
+    """A flow that fits nowhere is refused at once; one that others were quicker than is worth another try."""
+    stage = Stage(params=replace(PARAMS, max_attempts=9, max_failed_searches=1))
+    stage.tell(Place())
+    for _ in range(PARAMS.max_releases):
+        stage.ants_return()
+        stage.tell(TimerFired("patience"))
+    assert [GaveUp] == [type(each) for each in stage.found(GaveUp)]

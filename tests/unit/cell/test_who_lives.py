@@ -82,6 +82,7 @@ def test_what_every_hop_costs_is_no_distance() -> None:
     delays.heard("a", "a", 8.0)
     delays.heard("a", "b", 30.0)
     assert (4.0, 11.0, 0.0) == (delays.hop_ms, delays.delay_ms("a", "b"), delays.delay_ms("b", "b"))
+    assert (0.0, 2.0) == (delays.loop_ms("a"), delays.loop_ms("b"))
     delays.heard("b", "a", 6.0)
     assert 0.0 == delays.delay_ms("a", "b")
 
