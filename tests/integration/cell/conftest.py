@@ -13,7 +13,7 @@ from services.embedded.ports import choose_ports
 from services.embedded.probes import RedisProbe
 from services.embedded.redis_server import redis_program
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @dataclass

@@ -156,8 +156,14 @@ def test_a_second_up_says_so_and_changes_nothing(user: User, flags: list[str]) -
 def test_a_killed_broker_comes_back_with_all_that_it_had_acknowledged(user: User) -> None:
     """kill -9 loses nothing; while it is away, status says so."""
     user.sends(1000)
-    kill(user.pid("broker-1"))
-    assert ExitCode.NOT_READY == user.runs("status").returncode
+    supervisor, broker = psutil.Process(user.sees()["pid"]), psutil.Process(user.pid("broker-1"))
+    supervisor.suspend()  # else it may be quicker than `status`
+    try:
+        broker.kill()
+        wait_until(lambda: broker.status() == psutil.STATUS_ZOMBIE)
+        assert ExitCode.NOT_READY == user.runs("status").returncode
+    finally:
+        supervisor.resume()
     user.waits_ready()
     assert list(range(2000)) == user.reads()
 

@@ -64,7 +64,7 @@ class Bench:
         self.segments.append(Segment(plan, context, data_folder=self.folder, on_state=self._note))
         return self.segments[-1]
 
-    async def followed(self, standby: Segment, owner: Segment, *, timeout_s: float = 30.0) -> None:
+    async def followed(self, standby: Segment, owner: Segment, *, timeout_s: float = 60.0) -> None:
         """Wait until a standby's tables are those of the owner."""
         async with asyncio.timeout(timeout_s):
             for partition in standby.standbys:
@@ -113,7 +113,7 @@ class Bench:
         finally:
             await consumer.stop()
 
-    async def until(self, condition: Callable[[Rows], bool], *, timeout_s: float = 60.0) -> Rows:
+    async def until(self, condition: Callable[[Rows], bool], *, timeout_s: float = 120.0) -> Rows:
         """What the sink holds when the condition is true of it."""
         rows: Rows = []
         try:

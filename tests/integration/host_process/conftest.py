@@ -35,7 +35,7 @@ from topics.messages import Message, Placement, SegmentStatus
 from topics.topic import Topic
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 START_PATIENCE_S = 180.0
 """Six hosts that start at once on a busy machine take a while to load their code."""
 

@@ -34,8 +34,8 @@ sinks:
 
 @pytest.fixture
 def six(hosts: Any) -> Any:
-    """Six hosts that know each other; the test may kill them."""
-    hosts.start(*SHORTS)
+    """Six hosts that know each other; the test may kill them. One that is slow to speak is not taken for dead."""
+    hosts.start(*SHORTS, extra=["--silent", "10"])
     return hosts
 
 
@@ -161,7 +161,9 @@ def test_false_ants_are_counted_and_change_nothing(six: Any, stage: Callable) ->
             lambda why=why, values=values: refused(six, "b", why) >= before[why] + len(values),
             f"{why} is counted: {refused(six, 'b', why)} after {before[why]}",
         )
-    assert plan == plan_of(flow)
+    now = plan_of(flow)  # perhaps a better one by now, but not ended, as the false ants would have it
+    assert now is not None
+    assert set(plan.hosts) == set(now.hosts)
     assert 0 == six.metric("b", "cell_failures_total")
 
 

@@ -13,7 +13,7 @@ from placement.leading import LeaderMove
 from services.embedded import EmbeddedStack, StackParams
 from services.placement.leadership import BrokerLeadership, LeaderMoved
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 class Load:

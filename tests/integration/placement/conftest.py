@@ -37,7 +37,7 @@ class Service:
     logs: Path
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, *names: str, silent_s: float = 3.0) -> None:
+    def start(self, *names: str, silent_s: float = 15.0) -> None:
         for name in names:
             command = [sys.executable, "-m", "services.placement", "--name", name, "--bootstrap", self.bootstrap]
             command += ["--silent", str(silent_s), "--log-format", "json"]
