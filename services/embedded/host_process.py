@@ -8,7 +8,7 @@ from services.embedded.process import Process
 from services.embedded.stack import EmbeddedStack
 from services.settings import PREFIX
 
-STOP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 40.0
 """More than a host takes at most."""
 
 

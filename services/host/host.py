@@ -26,6 +26,7 @@ from services.host.memory_watch import MemoryWatch
 from services.host.pace import Pace
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
+from services.host.segment import DRAIN_S_MAX
 from services.host.task import TaskContext, wall_clock_ms
 from services.host.tenant import House, Tenant
 from services.host.wanted import Wanted, wanted_of
@@ -39,6 +40,8 @@ from topics.messages import Handover, HostRegistration, Message
 log = structlog.get_logger(__name__)
 
 STOP_TIMEOUT_S = 25.0
+CLOSE_S_MAX = 8.0
+"""For what is left to do when segments have drained, or have had their time to."""
 CONNECT_PAUSE_S = 1.0
 
 
@@ -135,6 +138,7 @@ class Host:
                 drained=self._drained,
                 let_go=self._hand_over,
                 data_folder=folder,
+                drain_s_max=min(DRAIN_S_MAX, self.params.stop_timeout_s),
             )
             async with contextlib.AsyncExitStack() as stack:
                 if not await self._connect(stack):
@@ -299,7 +303,7 @@ class Host:
             tenant.want(Wanted())
         running = [task for _, task in self._tenants.values()]
         if running:
-            _, late = await asyncio.wait(running, timeout=self.params.stop_timeout_s)
+            _, late = await asyncio.wait(running, timeout=self.params.stop_timeout_s + CLOSE_S_MAX)
             if late:
                 log.warning("not all segments ended in time; the rest of their work will be done again", late=len(late))
                 await _cancelled(list(late))

@@ -19,7 +19,7 @@ from services.cluster_key import KEY_VARIABLE, read_key
 from services.host.calibration import calibrate
 from services.host.cell.roster import SILENT_MS
 from services.host.cell.service import CellParams
-from services.host.host import STOP_TIMEOUT_S, Host, HostParams, ReplacedError
+from services.host.host import CLOSE_S_MAX, STOP_TIMEOUT_S, Host, HostParams, ReplacedError
 from services.host.memory import TEMPORARY
 from services.logs import configure_logs
 from services.operators.collector import collect_rarely
@@ -54,15 +54,20 @@ async def _serve(params: HostParams) -> None:
 
     def asked(_number: int, _frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(host.stop)
-        # An operator that hangs can hold up the loop, or a thread that Python waits for at its exit. Nothing is lost by
-        # leaving it behind: what was not committed is done again.
-        late = threading.Timer(params.stop_timeout_s + EXIT_PATIENCE_S, os._exit, args=(EXIT_LATE,))
+        # Whatever holds up the loop, or a thread that Python waits for at its exit: nothing is lost by leaving it
+        # behind, since what was not committed is done again.
+        late = threading.Timer(params.stop_timeout_s + CLOSE_S_MAX + EXIT_PATIENCE_S, _leave)
         late.daemon = True
         late.start()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, asked)  # and not the loop's own handler, which a busy loop would never run
     await host.run()
+
+
+def _leave() -> None:
+    log.warning("the host did not end by itself, and is ended; what it had not committed will be done again")
+    os._exit(EXIT_LATE)
 
 
 def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:

@@ -45,7 +45,8 @@ PARKED_COUNTED_MAX = 10
 TICK_S = 1.0
 FETCH_WAIT_MS = 500
 LISTENING_MS = 4 * FETCH_WAIT_MS
-STOP_TIMEOUT_S = 20.0
+DRAIN_S_MAX = 20.0
+"""How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
 HANDOVER_PATIENCE_S = 10.0
 """How long a new owner waits for the former one's word. A former owner that is gone is told to nobody but us."""
 
@@ -108,6 +109,7 @@ class Segment:
         still_ours: StillOurs = _always,
         drained: Drained = _at_once,
         on_standby: OnStandby = lambda segment, partition, standby: None,
+        drain_s_max: float = DRAIN_S_MAX,
     ) -> None:
         self.plan = plan
         self.seats: dict[int, Seat] = {}
@@ -116,6 +118,7 @@ class Segment:
         self._still_ours = still_ours
         self._drained = drained
         self._on_standby = on_standby
+        self._drain_s_max = drain_s_max
         self._app = SegmentApp(plan.segment.id, lambda block: block.task.take(block), data_folder=data_folder)
         self._consumer = BlockConsumer(
             bootstrap_servers=context.bootstrap,
@@ -186,7 +189,14 @@ class Segment:
         self._set(seat, "draining")
         if seat.task is not None:
             seat.task.stop()
-            await asyncio.wait([seat.running], timeout=STOP_TIMEOUT_S)
+            _, late = await asyncio.wait([seat.running], timeout=self._drain_s_max)
+            if late:
+                log.warning(
+                    "a task did not end in time; what it has in hand will be done again",
+                    segment=self.plan.segment.id,
+                    partition=partition,
+                    waited_s=self._drain_s_max,
+                )
         await end([seat.running])
         if seat.memory is not None and seat.writer is not None:  # it never came to making a task of them
             await seat.memory.close()

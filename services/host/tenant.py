@@ -16,7 +16,7 @@ import structlog
 from services.host.blueprint import CannotRunError, blueprint
 from services.host.broker import Broker
 from services.host.reports import Reports
-from services.host.segment import Seat, Segment
+from services.host.segment import DRAIN_S_MAX, Seat, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.task import TaskContext
@@ -54,6 +54,7 @@ class House:
     drained: Drained
     let_go: Callable[[], None]
     data_folder: Path
+    drain_s_max: float = DRAIN_S_MAX
 
 
 class Tenant:
@@ -152,6 +153,7 @@ class Tenant:
             still_ours=lambda partition, epoch: self._house.still_ours(self.segment_id, partition, epoch),
             drained=lambda partition, epoch: self._house.drained(self.segment_id, partition, epoch),
             on_standby=self._tell_standby,
+            drain_s_max=self._house.drain_s_max,
         )
         try:
             await segment.begin()

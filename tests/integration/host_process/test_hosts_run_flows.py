@@ -258,7 +258,8 @@ def test_a_hanging_operator_does_not_keep_a_host_from_ending(
     records = [record for record in clicks(60, seed=7) if record["size"] > 0]
     flow.feed(records)
     flow.until((tmp_path / "begun").exists, "the operator hangs")
-    assert 1 == hosts.end("a")
+    assert 0 == hosts.end("a")
+    assert "did not end in time" in hosts.log("a")
     (tmp_path / "go").touch()
     hosts.start("a", extra=["--allow", f"{tmp_path}/"])
     expect_counts(records, flow.until_results(len(records)))
