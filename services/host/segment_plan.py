@@ -27,6 +27,8 @@ class Input:
     """One topic that a segment reads. `source` None: an edge topic, written by this many upstream partitions.
 
     `idle_ms`: how long a partition may be silent until nobody waits for it; None for an edge, whose writers say so.
+    `tells`: whether what can't be read, or comes late, is set aside by this segment. Of those that read a source one
+    does, so that each such record is told once.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Input:
     fields: Fields
     upstream_partitions: int
     idle_ms: int | None
+    tells: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,8 @@ def plan_segment(graph: FlowGraph, segment_id: str, topic_partitions: Mapping[st
         if edge.kind == "source":
             source = sources[edge.upstream]
             count = _count(topic_partitions, source.topic, source.name)
-            return Input(input_name(edge), source.topic, count, source, read[source.name], 0, source.idle_ms)
+            tells = _first_reader(graph, source.name) == segment_id
+            return Input(input_name(edge), source.topic, count, source, read[source.name], 0, source.idle_ms, tells)
         upstream = partitions_of(graph, _writer(graph, edge), topic_partitions)
         count = edge.rekey.partitions if edge.rekey else upstream
         topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
@@ -138,6 +142,16 @@ def partitions_of(graph: FlowGraph, segment: Segment, topic_partitions: Mapping[
         else:
             counts.append(partitions_of(graph, _writer(graph, edge), topic_partitions))
     return max(counts)
+
+
+def _first_reader(graph: FlowGraph, source: str) -> str:
+    """Of the segments that read a source, the first in the order of the graph: the same for all who ask."""
+    return next(
+        segment.id
+        for segment in graph.segments
+        for edge in segment.inputs
+        if (edge.kind, edge.upstream) == ("source", source)
+    )
 
 
 def _writer(graph: FlowGraph, edge: Edge) -> Segment:

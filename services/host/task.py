@@ -112,6 +112,7 @@ class Task:
         self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
         self._snapshots = Snapshots(self._program)
         self._failures: list[Failure] = []
+        self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
         self._sinks = [
             (output, SinkEncoder(output.sink, failures=self._failures), Partitioner(output.partitions, partition))
             for output in plan.outputs
@@ -346,7 +347,7 @@ class Task:
             )
 
     async def _write_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
-        failures = self._failures.copy()
+        failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
         self._failures.clear()
         self.meter.dead_letters += len(failures)
         wanted = {failure.offset for failure in failures}

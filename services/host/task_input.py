@@ -77,7 +77,7 @@ class TaskInputs:
         """The records as parcels, in order. After the last one the input's `next_offset` is past them all."""
         each = self.by_name[name]
         if each.intake is not None:
-            yield self._from_source(name, each.at, each.intake, records, now_ms)
+            yield self._from_source(name, each, each.intake, records, now_ms)
         else:
             for record in records:
                 yield self._from_edge(name, each.at, record, now_ms)
@@ -122,8 +122,9 @@ class TaskInputs:
         return clocks | {f"watermarks/{name}": table for name, table in self._watermarks.tables.items()}
 
     def _from_source(
-        self, name: str, at: TopicPartition, intake: SourceIntake, records: list[Record], now_ms: int
+        self, name: str, each: TaskInput, intake: SourceIntake, records: list[Record], now_ms: int
     ) -> Parcel:
+        at = each.at
         values = [record.value for record in records]
         arrivals = intake.read(
             values,
@@ -135,7 +136,7 @@ class TaskInputs:
         failed = {failure.offset for failure in arrivals.failures}
         originals = {record.offset: record for record in records if record.offset in failed} if failed else {}
         origin = Origin(at.topic, at.partition, records[0].offset)
-        late = _joined(arrivals.late, behind)
+        late = _joined(arrivals.late, behind) if each.plan.tells else behind
         born_ms = records[-1].timestamp
         size_bytes = sum(map(len, filter(None, values)))
         return Parcel(batch, late, arrivals.failures, origin, originals, born_ms if born_ms >= 0 else None, size_bytes)

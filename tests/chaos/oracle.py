@@ -75,8 +75,6 @@ def whole_flow(graph: FlowGraph, read: Mapping[str, Sequence[Row]]) -> Expected:
 
     reached: dict[str, list[int]] = {}
     for source in spec.sources:
-        # Each segment that reads a source sets aside what it can't read of it.
-        readers = sum(edge.stream == source.name for each in graph.segments for edge in each.inputs)
         for partition, rows in _by_partition(read[source.topic]).items():
             arrivals = SourceIntake(source, fields=fields[source.name]).read(
                 [row.value for row in rows],
@@ -86,10 +84,9 @@ def whole_flow(graph: FlowGraph, read: Mapping[str, Sequence[Row]]) -> Expected:
             )
             reached.setdefault(source.name, []).append(arrivals.batch.watermark_ms)
             run(source.name, arrivals.batch.with_watermark(BEGINNING_MS))
-            failed = [*arrivals.failures * readers, *program.take_failures()]
+            failed = [*arrivals.failures, *program.take_failures()]
             expected.dead.update((each.operator, source.topic, partition, each.offset) for each in failed)
-            late = list(arrivals.late.offsets) * readers
-            expected.late.update((source.name, source.topic, partition, offset) for offset in late)
+            expected.late.update((source.name, source.topic, partition, offset) for offset in arrivals.late.offsets)
     for name, watermarks in reached.items():
         run(name, Batch.empty(min(watermarks)))
     assert not failures, failures
@@ -119,7 +116,7 @@ def segment(plan: SegmentPlan, partition: int, read: Mapping[str, Sequence[Row]]
             for stream, out in program.process(name, parcel.batch).items():
                 done.outputs.setdefault(stream, []).append(out)
             origin = parcel.origin
-            failed = [*parcel.failures, *program.take_failures()]
+            failed = [*(parcel.failures if each.plan.tells else ()), *program.take_failures()]
             done.failures += [(failure, origin.topic, origin.partition) for failure in failed]
             done.late += [(name, origin.topic, origin.partition, max(0, offset)) for offset in parcel.late.offsets]
     done.tables = remembered(plan, program, inputs)
