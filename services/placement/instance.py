@@ -155,8 +155,13 @@ class Instance:
 
     async def _forget_unwritten(self, follower: RegistryFollower) -> None:
         """A look takes for true what it is about to write. If it was not written, the registry must be read anew."""
-        if not self._stop.is_set():
-            await follower.reread()
+        while not self._stop.is_set():
+            try:
+                await follower.reread()
+                return
+            except KafkaError as error:
+                log.warning("the registry can't be read anew yet", instance=self.params.name, error=repr(error))
+                await asyncio.sleep(CONNECT_PAUSE_S)
 
     def _situation(self) -> Situation:
         now_ms = time.time_ns() // 1_000_000

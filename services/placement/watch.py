@@ -1,7 +1,8 @@
 """Which hosts live: those that have reported lately, by this process's own clock.
 
 It reads the reports as they come. A host counts as silent from when this process last heard of it; one that it has
-never heard of, from when the watch began. So a watch that was itself stopped first listens again before it judges.
+never heard of, from when the watch began. Who hears nobody at all is cut off itself, and judges nobody; a watch that
+was cut off or stopped first listens again before it judges.
 """
 
 import asyncio
@@ -19,8 +20,8 @@ log = structlog.get_logger(__name__)
 PARTITION = TopicPartition(METRICS_HOSTS.name, 0)
 POLL_S = 0.5
 RETRY_S = 0.2
-FROZEN_S = 2.0
-"""A poll that took so long means that this process, or the broker, was not there to hear anybody."""
+DEAF_S = 2.0
+"""Hosts report once a second. Who has heard none of them for so long was stopped, or has no way to the broker."""
 
 
 class Watch:
@@ -31,6 +32,8 @@ class Watch:
         self._silent_s_max = silent_s_max
         self._heard_s: dict[str, float] = {}
         self._since_s = time.monotonic()
+        self._last_s = self._since_s
+        """When anybody was heard last."""
 
     def live(self) -> frozenset[str]:
         """The hosts that have reported lately."""
@@ -40,6 +43,8 @@ class Watch:
     def lost(self, hosts: Iterable[str], *, now_ms: int) -> dict[str, int]:
         """Of these hosts, those that are silent for too long, and since when that is known."""
         now_s = time.monotonic()
+        if now_s - self._last_s > DEAF_S:
+            return {}
         silent_s = {host: now_s - max(self._heard_s.get(host, 0.0), self._since_s) for host in hosts}
         return {
             host: now_ms - int((each_s - self._silent_s_max) * 1_000)
@@ -71,10 +76,14 @@ class Watch:
                 await consumer.stop()
 
     async def _listen(self, consumer: AIOKafkaConsumer) -> None:
-        begun_s = time.monotonic()
         fetched = await consumer.getmany(PARTITION, timeout_ms=int(POLL_S * 1_000))
-        now_s = time.monotonic()
-        if now_s - begun_s > FROZEN_S:
-            self._since_s = now_s
         for records in fetched.values():
-            self._heard_s |= dict.fromkeys((record.key.decode(errors="replace") for record in records), now_s)
+            self.heard(record.key.decode(errors="replace") for record in records)
+
+    def heard(self, hosts: Iterable[str]) -> None:
+        """These have reported."""
+        now_s = time.monotonic()
+        if now_s - self._last_s > DEAF_S:
+            self._since_s = now_s
+        self._last_s = now_s
+        self._heard_s |= dict.fromkeys(hosts, now_s)
