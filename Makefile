@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FIRST_SEED ?= 1
 
-.PHONY: setup up compose-up compose-down test lint format lock chaos-hosts faust-losses spark-cluster bench-models bench-operators lives evidence clean help
+.PHONY: setup up compose-up compose-down test lint format lock chaos chaos-hosts faust-losses spark-cluster bench-models bench-operators lives evidence clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -44,6 +44,10 @@ format: setup ## Let ruff rewrite what it can
 chaos-hosts: SEEDS ?= 200
 chaos-hosts: setup ## Seeded faults on real hosts: SEEDS=200 FIRST_SEED=1; Ctrl-C shows the sum so far
 	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) --first-seed $(FIRST_SEED)
+
+chaos: SEED ?= 1
+chaos: setup ## Kill, freeze and cut off every party in every phase of a move: SEED=1; Ctrl-C shows the sum so far
+	@$(BIN)/python -m tests.chaos.moves --seed $(SEED)
 
 faust-losses: setup ## What plain faust-streaming loses, and that we do not: the same stories on both
 	@$(BIN)/pytest tests/integration/host_process/faust_losses

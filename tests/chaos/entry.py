@@ -5,6 +5,7 @@ run has some.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.chaos import clock
@@ -12,8 +13,8 @@ from tests.chaos import clock
 SNAPSHOT_CHANGES_MIN = 150
 
 
-def main() -> None:
-    """Entry of the process."""
+def main(prepare: Callable[[], None] = lambda: None) -> None:
+    """Entry of the process. `prepare` is called when its clock is set, before it begins."""
     clock_file, bug, *arguments = sys.argv[1:]
     clock.install(Path(clock_file))
     from services.host import main as host
@@ -23,6 +24,7 @@ def main() -> None:
     snapshot.CHANGES_MIN = SNAPSHOT_CHANGES_MIN
     if bug in planted.BUGS:
         planted.BUGS[bug]()
+    prepare()
     sys.argv[1:] = arguments
     host.main()
 

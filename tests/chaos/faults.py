@@ -100,6 +100,10 @@ def _kill_service(arena: Arena, fault: Fault) -> None:
     arena.ground.send_service(fault.target, signal.SIGKILL)
 
 
+def _silence_service(arena: Arena, fault: Fault) -> None:
+    arena.ground.send_service(fault.target, signal.SIGSTOP)
+
+
 def _slow_sink(arena: Arena, fault: Fault) -> None:
     """The broker is frozen and thawed in turn; in a thread of its own, so that other faults can happen meanwhile."""
 
@@ -146,7 +150,7 @@ FAULTS: dict[str, tuple[Act, Act]] = {
     "freeze and move": (_freeze_and_move, _thaw),
     "move": (_move, _nothing),
     "broker kill": (_kill_service, _nothing),
-    "redis gone": (_kill_service, _nothing),
+    "redis gone": (_silence_service, _kill_service),  # first it does not answer, then it is dead, then it is back
     "slow sink": (_slow_sink, _nothing),
     "slow operator": (_slow_operator, _quick_operator),
     "disk full": (_disk_full, _disk_free),

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import psutil
 from aiokafka.errors import KafkaError
@@ -22,9 +22,11 @@ from confluent_kafka import KafkaException, TopicPartition
 from services.cluster_key import make_key
 from services.embedded import EmbeddedStack, StackParams
 from services.embedded.lifecycle import State
+from services.embedded.record import ProcessRecord
 from services.embedded.spawn import spawn
 from services.registry.errors import RegistryError
 from services.registry.snapshot import TIMEOUT_S, read_to_end, reader
+from services.settings import PREFIX
 from tests.chaos import clock
 from topics import catalogue
 
@@ -68,15 +70,34 @@ def answer(ask: Callable[[], Answer]) -> Answer:
     return brought[0]
 
 
+class Stack(Protocol):
+    """What a ground stands on: brokers and Redis that are started, looked after and stopped together."""
+
+    bootstrap: str
+    redis_url: str
+
+    def start(self) -> None:
+        """Returns when all is ready."""
+        ...
+
+    def stop(self) -> None:
+        """Ends all of it."""
+        ...
+
+    def records(self) -> tuple[ProcessRecord, ...]:
+        """All its processes as they are now."""
+        ...
+
+
 class Ground:
     """Enter it, then `raise_hosts` for each run; hosts stay from one run to the next."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stack: Stack | None = None) -> None:
         self.folder = folder
         self.bug = NO_BUG
         self.gate = folder / "gate"
         self._key = folder / "cluster.key"
-        self._stack = EmbeddedStack(StackParams(home=folder / "stack"))
+        self._stack: Stack = stack or EmbeddedStack(StackParams(home=folder / "stack"))
         self._hosts: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> "Ground":
@@ -104,6 +125,10 @@ class Ground:
     def bootstrap(self) -> str:
         return self._stack.bootstrap
 
+    @property
+    def redis_url(self) -> str:
+        return self._stack.redis_url
+
     def raise_hosts(self, names: Iterable[str]) -> None:
         """Starts the hosts that do not run, and waits until they report."""
         new = [name for name in names if not self.is_running(name)]
@@ -117,20 +142,23 @@ class Ground:
         if self.is_running(name):
             return
         clock.create(self._clock(name))
+        self._hosts[name] = self._spawn(name, self._command(name))
+
+    def _command(self, name: str) -> list[str]:
+        """A host whose clock can jump, with the planted bug or none."""
         command = [sys.executable, "-m", "tests.chaos.entry", str(self._clock(name)), self.bug]
-        command += ["--name", name, "--region", "r1", "--capacity", "1", "--bootstrap", self.bootstrap]
-        command += [
-            "--key-file",
-            str(self._key),
-            "--allow",
-            "tests.chaos",
-            "--log-format",
-            "json",
-            "--stop-timeout",
-            "8",
-        ]
+        command += ["--name", name, "--region", "r1", "--capacity", "1", "--bootstrap", self._bootstrap_of(name)]
+        command += ["--key-file", str(self._key), "--allow", "tests.chaos"]
+        return [*command, "--log-format", "json", "--stop-timeout", "8"]
+
+    def _bootstrap_of(self, _name: str) -> str:
+        """Where this process reaches the broker."""
+        return self.bootstrap
+
+    def _spawn(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        self._hosts[name] = spawn(command, log=self.log(name), environment={"PYTHONPATH": paths})
+        environment = {"PYTHONPATH": paths, f"{PREFIX}REDIS_URL": self._stack.redis_url}
+        return spawn(command, log=self.log(name), environment=environment)
 
     def is_running(self, name: str) -> bool:
         return name in self._hosts and self._hosts[name].poll() is None

@@ -35,8 +35,8 @@ class Outcome:
     scenario: Scenario
     verdict: Verdict
     took_s: float
-    bug: str = NO_BUG
     evidence: Path | None = None
+    bug: str = NO_BUG
 
     @property
     def line(self) -> str:
@@ -75,6 +75,10 @@ class Run:
 
     def play(self) -> Outcome:
         """From the first host to the verdict."""
+        return Outcome(self.scenario, *self._tried(), bug=self.ground.bug)
+
+    def _tried(self) -> tuple[Verdict, float, Path | None]:
+        """The verdict, how long it took in seconds, and where the evidence is if it is bad."""
         begun_s = time.monotonic()
         try:
             verdict = self._play()
@@ -85,11 +89,12 @@ class Run:
         self._withdraw()
         if not verdict.is_good:
             self.ground.clear()  # whatever is wrong with these hosts, the next run shall not have it
-        return Outcome(self.scenario, verdict, took_s, self.ground.bug, evidence)
+        return verdict, took_s, evidence
 
     def _play(self) -> Verdict:
-        self.ground.raise_hosts(self.scenario.hosts)
-        plans = self._submit()
+        self._raise()
+        plans = self._made()
+        self._place(plans)
         feeder = Feeder(self.ground.bootstrap, self.topics, self.scenario.fed)
         begun_ms = time.time_ns() // 1_000_000
         feeder.start()
@@ -103,6 +108,14 @@ class Run:
         read = settle(self.observer, plans)
         verdict = judge(self.observer, self.graph, plans, read, self.scenario.case.order, begun_ms=begun_ms)
         self._check_feed(read)
+        return self._judged(verdict, plans)
+
+    def _raise(self) -> None:
+        """All processes that the scenario needs."""
+        self.ground.raise_hosts(self.scenario.hosts)
+
+    def _judged(self, verdict: Verdict, _plans: Sequence[SegmentPlan]) -> Verdict:
+        """The verdict with what else there is to judge."""
         return verdict
 
     def _check_feed(self, read: Mapping[str, Sequence[Row]]) -> None:
@@ -119,7 +132,8 @@ class Run:
             time.sleep(max(0.0, begun_s + at_s - time.monotonic()))
             act(arena, fault)
 
-    def _submit(self) -> list[SegmentPlan]:
+    def _made(self) -> list[SegmentPlan]:
+        """The flow's topics are made; its segments as hosts will see them."""
         admin = AdminClient({"bootstrap.servers": self.ground.bootstrap, "log_level": 0})
         count = self.scenario.partitions
         # Sinks get the broker's time: results of years ago must stay, and gaps are measured by it.
@@ -128,11 +142,13 @@ class Run:
         admin.create_topics(wanted)
         until(lambda: set(self.topics.values()) <= set(admin.list_topics(timeout=10).topics), "there are topics")
         counts = dict.fromkeys(self.topics.values(), count)
-        plans = [plan_segment(self.graph, segment.id, counts) for segment in self.graph.segments]
+        return [plan_segment(self.graph, segment.id, counts) for segment in self.graph.segments]
+
+    def _place(self, plans: list[SegmentPlan]) -> None:
+        """Submits the flow to hosts that chance chooses, and waits until it runs."""
         placed = self._placed(plans)
         until(lambda: self._write_placements(placed), "the flow is submitted")
-        until(lambda: self._all_run(placed), f"all of {sorted(placed)} run")
-        return plans
+        until(lambda: self._has_begun(placed), f"all of {sorted(placed)} run")
 
     def _placed(self, plans: list[SegmentPlan]) -> dict[Slot, str]:
         rng = random.Random(self.scenario.seed)
@@ -154,7 +170,7 @@ class Run:
         others = tuple(name for name in self.scenario.hosts if name != message.host)
         return msgspec.structs.replace(message, standbys=others)
 
-    def _all_run(self, placed: Mapping[Slot, str]) -> bool:
+    def _has_begun(self, placed: Mapping[Slot, str]) -> bool:
         statuses = read_registry(self.ground.bootstrap).statuses
         return all(slot in statuses and statuses[slot].state == "running" for slot in placed)
 
@@ -167,8 +183,12 @@ class Run:
 
         until(done, "the flow is withdrawn")
 
+    def _processes(self) -> tuple[str, ...]:
+        """Those whose logs are evidence."""
+        return self.scenario.hosts
+
     def _log_sizes(self) -> dict[str, int]:
-        logs = {name: self.ground.log(name) for name in self.scenario.hosts}
+        logs = {name: self.ground.log(name) for name in self._processes()}
         return {name: log.stat().st_size if log.exists() else 0 for name, log in logs.items()}
 
     def _keep_evidence(self, verdict: Verdict) -> Path:
