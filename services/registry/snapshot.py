@@ -17,7 +17,12 @@ T = TypeVar("T")
 TIMEOUT_S = 15.0
 POLL_S = 0.2
 
-_PASSING = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
+_PASSING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,  # what the client says of itself when a broker has just come back
+)
 
 
 def read_registry(bootstrap: str, *more: Topic) -> RegistryView:
