@@ -1,11 +1,17 @@
-"""What a slow operator or a long backlog does to memory and to the neighbours: nothing that they would notice."""
+"""What a slow operator, a slow sink or a long backlog does to memory and to the neighbours: nothing to be noticed."""
 
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
+
+from services.embedded import StackParams
+from services.embedded.java import find_java
+from services.embedded.stack import kafka_class_path
+from topics.flow.file import parse_graph
 
 SLOW = """
 flow: {flow}
@@ -22,9 +28,21 @@ flow: {flow}
 sources:
   records: {topic: {source}, key: user}
 operators:
-  totals: {op: aggregate, input: records, by: [user], emit: {n: count(), size: sum(size)}}
+  totals: {op: aggregate, input: records, by: [user],
+           emit: {n: count(), size: sum(size), most: max(size), least: min(size), mean: mean(size),
+                  kinds: distinct(padding), first: first(size), last: last(size)}}
 sinks:
   out: {input: totals, topic: {sink}}
+"""
+
+SLIM = """
+flow: {flow}
+sources:
+  records: {topic: {source}, key: user}
+operators:
+  slim: {op: project, input: records, fields: [user, size]}
+sinks:
+  out: {input: slim, topic: {sink}}
 """
 
 FAST = """
@@ -92,6 +110,38 @@ def test_a_slow_operator_neither_fills_memory_nor_starves_a_fast_one(
         fast.until_results(20_000)
         assert slow.committed() < 80_000 / 2
     assert memory.most_mb - memory.before_mb < 250, vars(memory)
+
+
+def limit(bootstrap: str, client: str, change: str) -> None:
+    """Kafka's own quota on what a client may write: `add-config producer_byte_rate=N`, `delete-config ...`."""
+    command = [
+        find_java().program,
+        "-cp",
+        kafka_class_path(StackParams(home=Path("unused"))),
+        "kafka.admin.ConfigCommand",
+    ]
+    command += ["--bootstrap-server", bootstrap, "--alter", "--entity-type", "clients", "--entity-name", client]
+    done = subprocess.run([*command, *change.split()], capture_output=True, text=True, timeout=120, check=False)
+    assert 0 == done.returncode, done.stderr
+
+
+def test_a_slow_sink_does_not_fill_memory_and_gets_everything_in_the_end(hosts: Any, stage: Callable) -> None:
+    """160 MB wait while the broker takes 20 KB of results a second; the host fetches as much as it can get rid of."""
+    hosts.start("a")
+    flow = stage(SLIM, partitions=1)
+    count = 80_000
+    flow.feed(records(count, padding=2_000))
+    (segment,) = parse_graph(flow.text).segments
+    writer = f"stig.{segment.id}.0"
+    limit(flow.bootstrap, writer, "--add-config producer_byte_rate=20000")
+    with MostMemory(hosts.running["a"].pid) as memory:
+        flow.submit(hosts, "a")
+        flow.until(lambda: flow.committed() > count / 20, "some of it has passed")
+        assert flow.committed() < count / 2, "the sink is slow"
+    assert memory.most_mb - memory.before_mb < 100, vars(memory)
+    limit(flow.bootstrap, writer, "--delete-config producer_byte_rate")
+    flow.until(lambda: flow.committed() == count, "everything has passed")
+    assert {record["size"] for record in records(count)} == {each["size"] for each in flow.results()}
 
 
 def test_a_trickle_is_served_while_a_neighbour_works_off_its_backlog(hosts: Any, stage: Callable) -> None:
