@@ -21,6 +21,7 @@ from services.host.disk import StateFullError
 from services.host.ending import end
 from services.host.fetch import BlockConsumer
 from services.host.memory import Memory
+from services.host.outage import told_as_outage
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
@@ -304,7 +305,8 @@ class Segment:
 
     async def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
         """The committed offsets with their metadata, read after the former owner was fenced; else the beginning."""
-        found = await self._consumer._coordinator.fetch_committed_offsets(partitions)
+        with told_as_outage():
+            found = await self._consumer._coordinator.fetch_committed_offsets(partitions)
         committed = {at: (each.offset, each.metadata) for at, each in found.items() if each.offset >= 0}
         fresh = [at for at in partitions if at not in committed]
         beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}

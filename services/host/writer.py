@@ -16,6 +16,8 @@ from aiokafka.client import CoordinationType
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.producer import sender
 
+from services.host.outage import told_as_outage
+
 # A new transaction can't begin until the former one's markers are written, a few ms after its commit. aiokafka asks
 # again after 20 ms, a fifth of the time between two commits of exactly_once.
 sender.BACKOFF_OVERRIDE = 0.004
@@ -69,7 +71,8 @@ class Writer:
             return
         client = self._producer.client
         await client.bootstrap()
-        await self._producer._sender._find_coordinator(CoordinationType.TRANSACTION, self.transactional_id)
+        with told_as_outage():
+            await self._producer._sender._find_coordinator(CoordinationType.TRANSACTION, self.transactional_id)
         for topic in topics:
             await client._wait_on_metadata(topic)
         for broker in client.cluster.brokers():
@@ -80,7 +83,8 @@ class Writer:
         """Fence the former owner. When this returns, no write of an earlier writer can succeed any more."""
         try:
             await self.connect(())
-            await self._producer._sender.start()
+            with told_as_outage():
+                await self._producer._sender.start()
         except BaseException:
             await self._producer.stop()
             raise

@@ -11,6 +11,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from services.host.outage import told_as_outage
 from services.registry.errors import RegistryError
 from topics.errors import MessageError
 from topics.messages import Message
@@ -40,7 +41,8 @@ class FencedWriter:
 
     async def fence(self) -> None:
         """From now on no earlier writer can finish anything."""
-        await self._producer.start()
+        with told_as_outage():
+            await self._producer.start()
 
     async def write(self, entries: Sequence[tuple[Topic[Any], Message]]) -> None:
         """All of it, or nothing: then it raises FencedError, and this writer is of no further use."""
