@@ -34,7 +34,7 @@ def run_backtest(bootstrap: str, *, since_ms: int, until_ms: int, master: str = 
         finally:
             spark.stop()
     modeller = Modeller(FitParams())
-    modeller.forecasts.know_once(facts_of(list(read_registry(bootstrap).flows.values())))
+    modeller.know(facts_of(list(read_registry(bootstrap).flows.values())))
     return replay(rows, modeller)
 
 

@@ -9,9 +9,11 @@ from placement.forecast import Forecaster, ForecastParams
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.ring import Array
+from services.modelling.slack import Ahead
 from topics.messages import ForecastModel
 
 Name = tuple[str, str]
+RECENT_S = 10
 
 
 class Forecasts:
@@ -24,11 +26,10 @@ class Forecasts:
         self._free: list[int] = []
         self._flows: Mapping[str, FlowFacts] = {}
 
-    def know_once(self, flows: Mapping[str, FlowFacts]) -> None:
-        """Flows have come, changed or gone; the same ones again cost nothing."""
-        if flows is not self._flows:
-            self._flows = flows
-            self._link()
+    def know(self, flows: Mapping[str, FlowFacts]) -> None:
+        """Flows have come, changed or gone."""
+        self._flows = flows
+        self._link()
 
     def step(self, names: Sequence[Name], rates: Array) -> None:
         """`rates`: (names, seconds), oldest first."""
@@ -55,6 +56,12 @@ class Forecasts:
         used[list(self._places.values())] = True
         now = np.where(used, self._forecaster.history.back(1), np.nan)
         return now, np.where(used[:, None], self._forecaster.forecast().values, np.nan)
+
+    def ahead(self) -> Ahead:
+        """What comes, of all series."""
+        told = self._forecaster.forecast()
+        recent = self._forecaster.history.last(RECENT_S).mean(axis=0)
+        return Ahead(self._places, recent, told.values, told.errors, self._params.horizons)
 
     def columns(self) -> list[Columns]:
         """The forecasts of all operators."""

@@ -4,7 +4,7 @@ A second is closed when the broker's time has passed its end. Models are of wind
 second; what comes later for it is set in its cell and counts in the next models. Forecasts advance second by second.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,15 +13,29 @@ import numpy as np
 from placement.fits import Execution, Moments, Service, fit_delays, fit_execution, fit_rates, fit_service
 from placement.fits.arrays import divide
 from services.modelling.columns import Columns, numbers, optional
+from services.modelling.flow_facts import FlowFacts
 from services.modelling.forecasts import Forecasts
 from services.modelling.params import RING_AHEAD_S, FitParams
 from services.modelling.ring import Array, Indices, Ring
 from services.modelling.rows import Rows
 from services.modelling.signatures import signature_columns
+from services.modelling.slack import HotSpots, Seats
 from services.modelling.sums import COLUMNS, SEPARATOR, place
 from topics.messages import EdgeModel, LinkModel, RateModel, ServiceModel
 
 SWEEP_EVERY_S = 30
+SLACK_SUMS = (
+    "arrivals",
+    "served",
+    "service_us",
+    "service_us_sq",
+    "gaps",
+    "gaps_sq",
+    "lag",
+    "timed",
+    "latency_ms",
+)
+"""What slack is made from."""
 
 
 @dataclass(slots=True)
@@ -55,9 +69,17 @@ class Modeller:
         seconds = params.window_s + RING_AHEAD_S
         self.rings = {kind: Ring(len(columns), seconds) for kind, columns in COLUMNS.items()}
         self.forecasts = Forecasts(params.forecast)
+        self.hot_spots = HotSpots()
+        self.flows: Mapping[str, FlowFacts] = {}
         self._swept = 0
         self._known: tuple[int, _Operators] | None = None
         self._service: tuple[tuple[int, int], ServiceFit] | None = None
+
+    def know(self, flows: Mapping[str, FlowFacts]) -> None:
+        """Flows have come, changed or gone; the same ones again cost nothing."""
+        if flows is not self.flows:
+            self.flows = flows
+            self.forecasts.know(flows)
 
     def take(self, rows: Rows) -> int:
         """One micro-batch; the number of seconds that it closed."""
@@ -78,6 +100,7 @@ class Modeller:
         """Of the window that ends with the last closed second."""
         made = [*self._operator_models(), self._link_models()]
         made += self.forecasts.columns()
+        made += self._slack_models()
         return [columns for columns in made if columns.keys]
 
     def service_fit(self) -> ServiceFit | None:
@@ -237,6 +260,26 @@ class Modeller:
                 of(line.mean_rate),
             ],
         )
+
+    def _slack_models(self) -> list[Columns]:
+        """Slack and hot spots of the flows with a bound, from what was measured lately."""
+        operators, recent_s = self._operators(), self.params.recent_s
+        if not any(flow.bound_ms is not None for flow in self.flows.values()):
+            return []
+        window = _Window(self.rings["operator"], "operator", self.closed, recent_s)
+        sums = {name: window[name][operators.places] for name in SLACK_SUMS}
+        added = {name: values.sum(axis=1) for name, values in sums.items()}
+        service = fit_service(Moments(sums["served"], sums["service_us"], sums["service_us_sq"]))
+        seats = Seats(
+            operators.parts,
+            added["arrivals"] / recent_s,
+            divide(added["service_us"], added["served"]),
+            np.nan_to_num(service.cs2, nan=1.0),
+            divide(added["gaps_sq"], added["gaps"]) - 1.0,
+            sums["lag"][:, -1],
+            divide(added["latency_ms"], added["timed"]),
+        )
+        return self.hot_spots.columns(seats, self.forecasts.ahead(), self.flows, self.closed)
 
     def _link_models(self) -> Columns:
         ring = self.rings["link"]

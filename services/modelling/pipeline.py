@@ -83,7 +83,7 @@ class Pipeline:
         began_s = time.monotonic()
         rows = rows_of(sums.toArrow())
         summed_s = time.monotonic()
-        self.modeller.forecasts.know_once(self._flows)
+        self.modeller.know(self._flows)
         self.modeller.take(rows)
         keys: list[str] = []
         values: list[bytes] = []

@@ -2,11 +2,13 @@
 
 - `forecast`: the rate at each horizon against the rate that came, beside the last value as everybody's first guess;
 - `service`: the line's time at a host's rate against the time that records then took, by the model of the second
-  before, beside that second's own mean; and how many were within one standard error.
+  before, beside that second's own mean; and how many were within one standard error;
+- `hotspot`: how many warnings came true, how many broken bounds had one, and how long before.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
+from statistics import median
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from placement.fits import Execution
 from services.modelling.columns import Columns
 from services.modelling.modeller import Modeller, ServiceFit
 from services.modelling.ring import Array
+from services.modelling.slack import HotSpots
 from topics.messages import ScoreModel
 
 KEEP = 0.9995
@@ -51,9 +54,11 @@ class Scoreboard:
     """For each horizon: the second, the rates forecast for it, and the rates when they were."""
     _line: tuple[int, ServiceFit, Execution] | None = None
     _tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
+    _spots: HotSpots | None = None
 
     def look(self, modeller: Modeller) -> None:
         """Scores what was said of the last closed second, and notes what is said of those to come."""
+        self._spots = modeller.hot_spots
         self._look_at_rates(modeller)
         self._look_at_services(modeller)
 
@@ -73,7 +78,7 @@ class Scoreboard:
                         inside=inside,
                     )
                 )
-        return made
+        return made + self._warnings()
 
     def columns(self) -> list[Columns]:
         """The scores as models."""
@@ -82,6 +87,23 @@ class Scoreboard:
         count = np.array([float(score.predictions) for score in scores])
         keys = [f"score/{score.of}/{score.what}" for score in scores]
         return [Columns(ScoreModel, keys, count, np.full(len(scores), np.nan), figures)] if scores else []
+
+    def _warnings(self) -> list[ScoreModel]:
+        """How the warnings of hot spots came out."""
+        spots = self._spots
+        if spots is None or not spots.hits + spots.misses + spots.false:
+            return []
+        warned, broken = spots.hits + spots.false, spots.hits + spots.misses
+        return [
+            ScoreModel(
+                "hotspot",
+                "all",
+                warned,
+                precision=spots.hits / warned if warned else None,
+                recall=spots.hits / broken if broken else None,
+                lead_s=median(spots.leads_s) if spots.leads_s else None,
+            )
+        ]
 
     def _look_at_rates(self, modeller: Modeller) -> None:
         second, (now, ahead) = modeller.closed, modeller.forecasts.now_and_ahead()

@@ -1,0 +1,196 @@
+"""Slack of flows, now and ahead, and the hot spots that follow from it (Synergy 3.3.1), all from what was measured.
+
+A flow waits where its segments run: a stop for each segment and host, with the rate, service and variation that were
+measured there. What it takes beside waiting is its measured latency without the waits that the model sees now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from placement.fits.arrays import divide
+from placement.hotspots import HotSpot, HotSpotParams, Outlook, Stops, foresee, hot_spots
+from placement.queueing.arrays import SUMS
+from services.modelling.columns import Columns, numbers
+from services.modelling.flow_facts import FlowFacts
+from services.modelling.ring import Array
+from topics.messages import HotSpotModel, SlackModel
+
+NO_BOUND_MS = 1e12
+"""Of a flow without a bound, which is there only for the load that it brings."""
+GONE_S = 30
+"""A warning that has not come true so long after its time was a false one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """What was measured lately: one row for each host, flow, segment and operator."""
+
+    parts: Sequence[tuple[str, ...]]
+    per_s: Array
+    service_us: Array
+    cs2: Array
+    ca2: Array
+    lag: Array
+    latency_ms: Array
+    """From the source to here; NaN where no record was timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Rates of operators: now, at each horizon, and the mean errors of such forecasts (operators, horizons)."""
+
+    places: Mapping[tuple[str, str], int]
+    now: Array
+    per_s: Array
+    errors: Array
+    horizons_s: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class HotSpots:
+    """Slack and warnings of all flows with a bound; `hits`, `misses` and `false` count how warnings came out."""
+
+    params: HotSpotParams = field(default_factory=HotSpotParams)
+    hits: int = 0
+    misses: int = 0
+    false: int = 0
+    leads_s: list[float] = field(default_factory=list)
+    _warned: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of each flow under a warning: since when, and until when it may come true."""
+    _broken: set[str] = field(default_factory=set)
+    _told: set[str] = field(default_factory=set)
+    """Flows whose warnings stand on the topic."""
+
+    def columns(self, seats: Seats, ahead: Ahead, flows: Mapping[str, FlowFacts], second: int) -> list[Columns]:
+        """The models of this second; counts how earlier warnings came out."""
+        if not seats.parts:
+            return []
+        outlook, latency_ms = outlook_of(seats, flows)
+        bound = np.flatnonzero((outlook.bounds_ms < NO_BOUND_MS) & np.isfinite(latency_ms))
+        if not len(bound):
+            return []
+        factors, errors = _factors(outlook.flows, seats, ahead)
+        seen = foresee(outlook, factors, errors, np.array(ahead.horizons_s, dtype=float))
+        names = [outlook.flows[flow] for flow in bound]
+        slack_ms = outlook.bounds_ms[bound] - latency_ms[bound]
+        spots = [spot for spot in hot_spots(outlook, seen, self.params) if spot.flow in set(names)]
+        self._judge(dict(zip(names, slack_ms.tolist(), strict=True)), spots, ahead.horizons_s[-1], second)
+        unknown = np.full(len(names), np.nan)
+        told = Columns(
+            SlackModel,
+            [f"slack/{name}" for name in names],
+            np.ones(len(names)),
+            unknown,
+            [
+                names,
+                numbers(outlook.bounds_ms[bound]),
+                numbers(latency_ms[bound]),
+                numbers(slack_ms),
+                [ahead.horizons_s] * len(names),
+                list(zip(*(numbers(seen.slack_ms[bound, each]) for each in range(len(ahead.horizons_s))), strict=True)),
+                [(None,) * len(ahead.horizons_s)] * len(names),
+            ],
+        )
+        return [told, *self._warnings(spots, seats)]
+
+    def _warnings(self, spots: Sequence[HotSpot], seats: Seats) -> list[Columns]:
+        """The warnings that stand, and for those that do no more a word that takes them back."""
+        standing = {spot.flow: spot for spot in spots}
+        rows: list[tuple[str, str, str, float | None, float, float]] = []
+        for flow in sorted(standing.keys() | self._told):
+            spot = standing.get(flow)
+            host = spot.host if spot is not None else next(p[0] for p in [*seats.parts, ("-", flow)] if p[1] == flow)
+            operator = _heaviest(seats, flow, host)
+            if spot is None:
+                rows.append((flow, host, operator, None, 0.0, 0.0))
+            else:
+                rows.append((flow, host, operator, spot.in_s, spot.slack_ms, min(spot.sure, 1.0)))
+        self._told = set(standing)
+        if not rows:
+            return []
+        figures = [list(column) for column in zip(*rows, strict=True)]
+        keys = [f"hotspot/{row[0]}" for row in rows]
+        return [Columns(HotSpotModel, keys, np.ones(len(rows)), np.full(len(rows), np.nan), figures)]
+
+    def _judge(self, slack_ms: Mapping[str, float], spots: Sequence[HotSpot], horizon_s: int, second: int) -> None:
+        """A bound that breaks under a warning is a hit, one without a miss; a warning whose time is over was false."""
+        for flow, left_ms in slack_ms.items():
+            if left_ms < 0 and flow not in self._broken:
+                self._broken.add(flow)
+                since, _ = self._warned.pop(flow, (second, 0))
+                if since < second:
+                    self.hits += 1
+                    self.leads_s.append(float(second - since))
+                else:
+                    self.misses += 1
+            elif left_ms >= 0:
+                self._broken.discard(flow)
+        for flow in [flow for flow, (_, until) in self._warned.items() if until < second]:
+            del self._warned[flow]
+            self.false += 1
+        for spot in spots:
+            if spot.flow not in self._broken:
+                since, _ = self._warned.get(spot.flow, (second, 0))
+                self._warned[spot.flow] = (since, second + horizon_s + GONE_S)
+        del self.leads_s[:-1_000]
+
+
+def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, Array]:
+    """Flows and hosts as arrays, and the measured latency of each flow (NaN: not timed)."""
+    names = tuple(sorted({part[1] for part in seats.parts}))
+    hosts = tuple(sorted({part[0] for part in seats.parts}))
+    stops = sorted({part[:3] for part in seats.parts})
+    stop_at = {stop: place for place, stop in enumerate(stops)}
+    of_seat = np.array([stop_at[part[:3]] for part in seats.parts])
+    flow = np.array([names.index(name) for _, name, _ in stops])
+    host = np.array([hosts.index(name) for name, _, _ in stops])
+    count = len(stops)
+    entering = np.zeros(count)
+    np.maximum.at(entering, of_seat, seats.per_s)
+    work_us = np.bincount(of_seat, np.nan_to_num(seats.per_s * seats.service_us), count)
+    uneven = np.bincount(of_seat, np.nan_to_num(seats.per_s * seats.service_us * seats.cs2), count)
+    ca2 = np.zeros(count)
+    np.maximum.at(ca2, of_seat, np.nan_to_num(seats.ca2, nan=1.0))
+    lag = np.zeros(count)
+    np.maximum.at(lag, of_seat, seats.lag)
+    service_ms = np.nan_to_num(divide(work_us, entering)) / 1e3
+    segment_at = {segment: place for place, segment in enumerate(sorted({stop[1:] for stop in stops}))}
+    segment = np.array([segment_at[stop[1:]] for stop in stops])
+    share = np.nan_to_num(divide(entering, np.bincount(segment, entering)[segment]))
+    made = Stops(flow, host, entering / 1e3, service_ms, np.nan_to_num(divide(uneven, work_us)), ca2, share)
+    latency_ms = np.full(len(names), np.nan)  # to its last segment: the one to which it takes longest
+    np.fmax.at(latency_ms, flow[of_seat], seats.latency_ms)
+    bounds = [facts.bound_ms if (facts := flows.get(name)) is not None else None for name in names]
+    bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in bounds])
+    backlog_ms = np.bincount(host, lag * service_ms, len(hosts))
+    background = np.zeros((SUMS, len(hosts)))
+    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, backlog_ms)
+    now = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1e-3])))[:, 0]
+    base_ms = np.maximum(np.nan_to_num(latency_ms) - now, 0.0)
+    return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), latency_ms
+
+
+def _factors(names: Sequence[str], seats: Seats, ahead: Ahead) -> tuple[Array, Array]:
+    """Rates ahead over the present ones, and their errors, of each flow's busiest operator: [flow, horizon]."""
+    busiest: dict[str, tuple[float, int]] = {}
+    for (_, flow, _, operator), per_s in zip(seats.parts, seats.per_s.tolist(), strict=True):
+        place = ahead.places.get((flow, operator))
+        if place is not None and (flow not in busiest or per_s > busiest[flow][0]):
+            busiest[flow] = (per_s, place)
+    factors, errors = np.ones((len(names), len(ahead.horizons_s))), np.zeros((len(names), len(ahead.horizons_s)))
+    for row, name in enumerate(names):
+        if name in busiest:
+            place = busiest[name][1]
+            now = max(float(ahead.now[place]), 1e-9)
+            factors[row] = np.maximum(ahead.per_s[place], 0.0) / now
+            errors[row] = np.nan_to_num(ahead.errors[place]) / now
+    return factors, errors
+
+
+def _heaviest(seats: Seats, flow: str, host: str) -> str:
+    """The operator of a flow that has the most work on a host."""
+    work = np.nan_to_num(seats.per_s * seats.service_us).tolist()
+    here = [(load, part[3]) for part, load in zip(seats.parts, work, strict=True) if part[:2] == (host, flow)]
+    return max(here)[1] if here else "-"

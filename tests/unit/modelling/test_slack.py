@@ -1,0 +1,81 @@
+"""Slack and hot spots from measured seconds: what is left of a bound, what is coming, and how warnings come out."""
+
+from collections.abc import Callable
+
+from services.modelling.columns import Stamp
+from services.modelling.flow_facts import FlowFacts
+from services.modelling.modeller import Modeller
+from services.modelling.params import FitParams
+from services.modelling.rows import Rows
+from topics.catalogue import MODELS
+from topics.messages import HotSpotModel, Model, SlackModel
+
+Batch = Callable[..., Rows]
+SEAT = ("edge-1", "talk", "talk.aa", "tcp")
+BOUND_MS = 100.0
+
+
+def second_of(rate: float, latency_ms: float) -> dict[str, float]:
+    """One second: each record takes 1 ms, so a thousand a second are all that the host can do."""
+    served = {"served": rate, "service_us": rate * 1_000.0, "service_us_sq": rate * 2e6}
+    return {"rows": 1.0, "arrivals": rate, "timed": 1.0, "latency_ms": latency_ms, **served}
+
+
+def watch(batch: Batch, rates: list[float], latencies_ms: list[float]) -> tuple[Modeller, list[dict[str, Model]]]:
+    """The models of each second of such a story."""
+    modeller = Modeller(FitParams(window_s=30, recent_s=5))
+    modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(None, ())})
+    story = []
+    for second, (rate, latency_ms) in enumerate(zip(rates, latencies_ms, strict=True), start=1_000):
+        cells = {
+            SEAT: {second: second_of(rate, latency_ms)},
+            ("edge-1", "free", "free.aa", "x"): {second: second_of(1.0, 5.0)},
+        }
+        modeller.take(batch(second + 1.5, operator=cells))
+        found = {}
+        for columns in modeller.models():
+            for value in columns.encode(Stamp(modeller.closed, 30, 1, 1)):
+                model = MODELS.codec.decode(value, topic="t", partition=0, offset=0)
+                found[model.key] = model
+        story.append(found)
+    return modeller, story
+
+
+def test_slack_is_bound_minus_measured_latency_and_stays_when_nothing_changes(batch: Batch) -> None:
+    """A calm flow has the same slack ahead as now, and no warning; a flow without a bound has no slack."""
+    _, story = watch(batch, [200.0] * 40, [30.0] * 40)
+    body = story[-1]["slack/talk"].body
+    assert isinstance(body, SlackModel)
+    assert (BOUND_MS, 30.0, 70.0) == (body.bound_ms, body.latency_ms, body.slack_ms)
+    assert (1, 10, 30) == body.horizons_s
+    assert all(abs(slack_ms - 70.0) < 3.0 for slack_ms in body.ahead_slack_ms)
+    assert "slack/free" not in story[-1]
+    assert "hotspot/talk" not in story[-1]
+
+
+def test_a_rate_that_climbs_towards_capacity_is_warned_of_before_the_bound_breaks(batch: Batch) -> None:
+    """The warning names flow, host and operator, is a hit when the bound breaks, and is taken back afterwards."""
+    climb = [200.0] * 30 + [200.0 + 20.0 * step for step in range(60)]
+    calm = [200.0] * 60
+    latencies = [30.0] * 75 + [150.0] * 15 + [30.0] * 60
+    modeller, story = watch(batch, climb + calm, latencies)
+    warned = [place for place, models in enumerate(story) if "hotspot/talk" in models]
+    assert warned
+    assert 30 < warned[0] < 75
+    body = story[warned[0]]["hotspot/talk"].body
+    assert isinstance(body, HotSpotModel)
+    assert ("talk", "edge-1", "tcp") == (body.flow, body.host, body.operator)
+    assert body.in_s is not None
+    assert 0.5 <= body.probability <= 1.0
+    assert (1, 0) == (modeller.hot_spots.hits, modeller.hot_spots.misses)
+    # Three of the last five seconds at 150 ms bring their mean above the bound.
+    assert [77.0 - warned[0]] == modeller.hot_spots.leads_s
+    last = story[warned[-1]]["hotspot/talk"].body
+    assert isinstance(last, HotSpotModel)
+    assert last.in_s is None
+
+
+def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:
+    """The score must be honest about what nobody saw coming."""
+    modeller, _ = watch(batch, [200.0] * 40, [30.0] * 35 + [500.0] * 5)
+    assert (0, 1) == (modeller.hot_spots.hits, modeller.hot_spots.misses)
