@@ -14,7 +14,7 @@ from placement.hotspots import HotSpot, HotSpotParams, Outlook, Stops, foresee, 
 from placement.queueing.arrays import SUMS
 from services.modelling.columns import Columns, numbers
 from services.modelling.flow_facts import FlowFacts
-from services.modelling.ring import Array
+from services.modelling.ring import Array, Indices
 from topics.messages import HotSpotModel, SlackModel
 
 NO_BOUND_MS = 1e12
@@ -149,8 +149,8 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, A
     count = len(stops)
     entering = np.zeros(count)
     np.maximum.at(entering, of_seat, seats.per_s)
-    work_us = np.bincount(of_seat, np.nan_to_num(seats.per_s * seats.service_us), count)
-    uneven = np.bincount(of_seat, np.nan_to_num(seats.per_s * seats.service_us * seats.cs2), count)
+    work_us = _added(of_seat, np.nan_to_num(seats.per_s * seats.service_us), count)
+    uneven = _added(of_seat, np.nan_to_num(seats.per_s * seats.service_us * seats.cs2), count)
     ca2 = np.zeros(count)
     np.maximum.at(ca2, of_seat, np.nan_to_num(seats.ca2, nan=1.0))
     lag = np.zeros(count)
@@ -158,18 +158,23 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, A
     service_ms = np.nan_to_num(divide(work_us, entering)) / 1e3
     segment_at = {segment: place for place, segment in enumerate(sorted({stop[1:] for stop in stops}))}
     segment = np.array([segment_at[stop[1:]] for stop in stops])
-    share = np.nan_to_num(divide(entering, np.bincount(segment, entering)[segment]))
+    share = np.nan_to_num(divide(entering, _added(segment, entering, len(segment_at))[segment]))
     made = Stops(flow, host, entering / 1e3, service_ms, np.nan_to_num(divide(uneven, work_us)), ca2, share)
     latency_ms = np.full(len(names), np.nan)  # to its last segment: the one to which it takes longest
     np.fmax.at(latency_ms, flow[of_seat], seats.latency_ms)
     bounds = [facts.bound_ms if (facts := flows.get(name)) is not None else None for name in names]
     bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in bounds])
-    backlog_ms = np.bincount(host, lag * service_ms, len(hosts))
+    backlog_ms = _added(host, lag * service_ms, len(hosts))
     background = np.zeros((SUMS, len(hosts)))
     bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, backlog_ms)
     now = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1e-3])))[:, 0]
     base_ms = np.maximum(np.nan_to_num(latency_ms) - now, 0.0)
     return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), latency_ms
+
+
+def _added(group: Indices, values: Array, count: int) -> Array:
+    """The values of each group added up."""
+    return np.bincount(group, values, count).astype(np.float64)
 
 
 def _factors(names: Sequence[str], seats: Seats, ahead: Ahead) -> tuple[Array, Array]:
