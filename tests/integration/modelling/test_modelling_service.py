@@ -6,6 +6,8 @@ The tests run in this order: the life of one service, under a feed of exactly th
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 
@@ -65,6 +67,28 @@ def test_metrics_become_models_in_redis_and_on_the_topic(ground: Ground, pace: P
     link = ground.model_of("link/a/broker/1", 0).body
     assert (6.0, 5.0) == (link.mean_ms, link.min_ms)
     wait_until(lambda: rate.order in {model.order for model in ground.models(KEY)}, "the same model on the topic")
+
+
+def stigmergy(ground: Ground, *arguments: str) -> str:
+    """What a command says."""
+    command = [sys.executable, "-m", "services.cli.main", *arguments]
+    addresses = {"STIGMERGY_BOOTSTRAP": ground.stack.bootstrap, "STIGMERGY_REDIS_URL": ground.stack.redis_url}
+    environment = {**os.environ, **addresses, "STIGMERGY_HOME": str(ground.service.folder / "no-home")}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert 0 == ended.returncode, ended.stderr
+    return ended.stdout
+
+
+def test_the_command_lists_models_and_shows_one_with_its_fit(ground: Ground, pace: Pace) -> None:
+    """With error, samples and age, for people and for programs; the plot has the measured points."""
+    ground.model_of(KEY, pace.first + 8)
+    listed = json.loads(stigmergy(ground, "models", "list", "--kind", "rate", "--of", "bench-0", "--json"))["models"]
+    assert [f"rate/bench-0/operator-{number}" for number in range(4)] == [model["key"] for model in listed]
+    assert all({"error", "samples", "window_s", "age_s"} <= set(model) for model in listed)
+    shown = stigmergy(ground, "models", "show", KEY)
+    assert f"{ARRIVALS}/s" in shown
+    assert "┼" in shown
+    assert "host-0" in stigmergy(ground, "models", "show", "service/bench-0/operator-0/host-0")
 
 
 def test_garbage_is_set_aside_with_its_offset_and_the_rest_goes_on(ground: Ground, pace: Pace) -> None:
@@ -158,3 +182,12 @@ def test_without_a_checkpoint_that_it_can_read_it_begins_with_kept_metrics(groun
     began = int(time.time())
     assert WINDOW_S == ground.model_of(KEY, began - 5).samples
     whole_window(ground, began)
+
+
+def test_a_back_test_runs_kept_metrics_through_the_same_code(ground: Ground, pace: Pace) -> None:
+    """A steady feed is forecast without error, and the line of service times is right."""
+    scores = json.loads(stigmergy(ground, "models", "backtest", "--from", "-2m", "--json"))["scores"]
+    found = {(score["of"], score["what"]): score for score in scores}
+    assert 0.2 > found["forecast", "1 s"]["wape"]
+    assert found["forecast", "1 s"]["predictions"] > 4 * 30
+    assert 0.2 > found["service", "1 s"]["wape"]
