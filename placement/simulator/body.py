@@ -19,7 +19,6 @@ from placement.chance import Chance, ChanceFor
 from placement.evaluator_incremental import Ledger as TrueLedger
 from placement.leader import Leader
 from placement.leader_events import (
-    Crowded,
     FlowChanged,
     GaveUp,
     Healed,
@@ -147,7 +146,7 @@ class Body:
             if host not in self._damage.hosts:
                 self._carry_out(host, self.cells[host].flow_changed(flow))
 
-    def warn(self, flow: str, warning: Crowded | HotSpotAhead) -> None:
+    def warn(self, flow: str, warning: HotSpotAhead) -> None:
         """A flow breaks its bound, or the models foresee it: its leader hears of it."""
         self._tell_leader(flow, warning)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from placement.fits.arrays import Array, Flags
 from placement.forecast import Forecaster, ForecastParams
 from placement.hotspots import HotSpotParams, Outlook, Stops, foresee, hot_spots, movers
-from placement.leader_events import Crowded, HotSpotAhead, Published
+from placement.leader_events import HotSpotAhead, Published
 from placement.model import Flow, Network
 from placement.queueing import Load
 from placement.queueing.arrays import background_sums
@@ -211,7 +211,8 @@ def _tell(body: Body, flows: list[Flow], outlook: Outlook, forecaster: Forecaste
         _believe(body, flows, measured)
         for flow in np.flatnonzero(broken).tolist():
             stops = outlook.stops.host[outlook.stops.flow == flow]
-            body.warn(flows[flow].name, Crowded(outlook.hosts[stops[outlook.backlog_ms[stops].argmax()]]))
+            worst = outlook.hosts[stops[outlook.backlog_ms[stops].argmax()]]
+            body.warn(flows[flow].name, HotSpotAhead(worst, 0.0, 1.0))  # the same ants, only later
     elif how == "foreseeing":
         _believe(body, flows, np.maximum(measured, ahead.values.max(axis=1)))
         leaving = {name: spot for spot in reversed(spots) for name in movers(outlook, foresight, spot)}

@@ -76,6 +76,6 @@ def _serve(name: str, mine_s: Array, others_s: Array, rng: np.random.Generator) 
     second = mine_s.astype(int)
     mine = np.bincount(second, minlength=seconds).astype(float)
     spent = np.bincount(second, times_ms, minlength=seconds)
-    total = mine + np.bincount(others_s.astype(int), minlength=seconds)[:seconds]
+    total = mine + np.bincount(others_s.astype(int), minlength=seconds)[:seconds].astype(float)
     mean = np.divide(spent, mine, out=np.full(seconds, np.nan), where=mine > 0)
-    return Component(name, mine_s, times_ms, total, mean), mine_s + times_ms / 1e3
+    return Component(name, mine_s, times_ms, np.asarray(total, dtype=np.float64), mean), mine_s + times_ms / 1e3
