@@ -32,6 +32,9 @@ test: setup ## Run the unit, property, simulation, integration and fault tests
 	@$(BIN)/pytest tests/integration -m "not plain_faust and not spark_cluster"
 	@$(BIN)/pytest tests/chaos --numprocesses 2
 
+test-e2e: setup ## The tests in containers: starts an engine and makes images where there are none; leaves nothing running
+	@tests/e2e/run
+
 lint: setup ## Ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

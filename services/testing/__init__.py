@@ -14,9 +14,19 @@ off, bring it back. Needs a container engine, our image, and the extra `testing`
 
 from services.testing.cluster import Stigmergy
 from services.testing.commands import CommandError
-from services.testing.containers import StigmergyContainer
+from services.testing.containers import StartError, StigmergyContainer
 from services.testing.flow import Flow, Move
 from services.testing.images import Images
 from services.testing.waiting import NeverError, until
 
-__all__ = ["CommandError", "Flow", "Images", "Move", "NeverError", "Stigmergy", "StigmergyContainer", "until"]
+__all__ = [
+    "CommandError",
+    "Flow",
+    "Images",
+    "Move",
+    "NeverError",
+    "StartError",
+    "Stigmergy",
+    "StigmergyContainer",
+    "until",
+]

@@ -10,16 +10,18 @@ from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
+from docker.errors import DockerException
 from testcontainers.core.network import Network
 
 from services.embedded.ports import choose_ports
 from services.placement.params import LEASE
 from services.registry.liveness import live_hosts
-from services.registry.snapshot import TIMEOUT_S
+from services.registry.snapshot import TIMEOUT_S, read_registry
 from services.testing.commands import run_command
 from services.testing.containers import (
     LABEL,
     Site,
+    StartError,
     StigmergyContainer,
     host_container,
     kafka_container,
@@ -31,6 +33,7 @@ from services.testing.images import Images
 from services.testing.leases import lease_holder
 from services.testing.waiting import PATIENCE_S, until
 from topics.flow.file import parse_graph
+from topics.messages import HostMetrics
 
 RUN_VARIABLE = "STIGMERGY_TEST_RUN"
 """Names the run, in the label of all its containers: whoever sets it can remove what a killed run has left."""
@@ -55,16 +58,19 @@ class Stigmergy:
         images: Images | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._network = Network()
+        run = os.environ.get(RUN_VARIABLE) or f"pid-{os.getpid()}"
+        try:
+            self._network = Network(docker_network_kw={"labels": {LABEL: run}})
+        except DockerException as fault:
+            raise StartError(f"no container engine answers: {fault}\nstart it; see: docker info") from fault
         self._functions = functions
         self._patience_s = patience_s
         self.site = Site(
             network=self._network,
             images=images if images is not None else Images.from_environment(),
-            run=os.environ.get(RUN_VARIABLE) or f"pid-{os.getpid()}",
+            run=run,
             cluster_key=secrets.token_hex(32),
         )
-        self._network._docker_network_kw = {"labels": {LABEL: self.site.run}}
         (port,) = choose_ports([None])
         self.kafka = kafka_container(self.site, port=port)
         self.bootstrap = f"{self.kafka.get_docker_client().host()}:{port}"
@@ -114,9 +120,24 @@ class Stigmergy:
         until(lambda: self.admin.list_topics(timeout=2.0).brokers, "Kafka answers", patience_s=self._patience_s)
 
     def until_ready(self, hosts: Iterable[str] | None = None) -> None:
-        """Waits until these hosts (all, if none are named) report and a placement instance is active."""
-        wanted = set(self.hosts if hosts is None else hosts)
-        until(lambda: wanted <= self.live_hosts(), f"hosts {sorted(wanted)} live", patience_s=self._patience_s)
+        """Waits until these hosts (all, if none are named) report and a placement instance is active.
+
+        A host counts when the process that reports is the one that its container runs now, and not the one before.
+        """
+        wanted = sorted(self.hosts if hosts is None else hosts)
+        started_ms = {name: self.hosts[name].started_ms for name in wanted}
+
+        def are_ready() -> bool:
+            live, known = self._live(), read_registry(self.bootstrap).hosts
+            return all(
+                name in live
+                and name in known
+                and known[name].boot_id == live[name].boot_id
+                and known[name].started_ms >= started_ms[name]
+                for name in wanted
+            )
+
+        until(are_ready, f"hosts {', '.join(wanted)} report", patience_s=self._patience_s)
         until(self.active_placement, "a placement instance is active", patience_s=self._patience_s)
 
     @property
@@ -159,7 +180,7 @@ class Stigmergy:
 
     def live_hosts(self) -> set[str]:
         """The names of the hosts that report."""
-        return set(live_hosts(self.bootstrap, now_ms=time.time_ns() // 1_000_000))
+        return set(self._live())
 
     def active_placement(self) -> str | None:
         """The name of the placement instance that acts, as the log of leases tells."""
@@ -177,6 +198,9 @@ class Stigmergy:
         text = flow.read_text() if isinstance(flow, Path) else flow
         graph = parse_graph(text, filename=str(flow) if isinstance(flow, Path) else "<flow>")
         return submit(self, graph if keep_names else own_names(graph), patience_s=patience_s or self._patience_s)
+
+    def _live(self) -> dict[str, HostMetrics]:
+        return live_hosts(self.bootstrap, now_ms=time.time_ns() // 1_000_000)
 
     def _host(self, name: str) -> StigmergyContainer:
         return host_container(self.site, name, functions=self._functions)

@@ -4,13 +4,15 @@ Our own run as compose/compose.yaml runs them: not as root, on a read-only file 
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
+from docker.errors import APIError
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from services.testing.images import Images
+from services.testing.images import VARIABLES, Images
 
 LABEL = "stigmergy.testing"
 """On every container and network of ours; its value is the run's name."""
@@ -30,6 +32,10 @@ class Site:
     cluster_key: str
 
 
+class StartError(RuntimeError):
+    """There is no engine, or a container can't be started; it says what to do."""
+
+
 class StigmergyContainer(DockerContainer):
     """One part of a running Stigmergy, with what a test can do to it. `name` is also its name on the network."""
 
@@ -43,7 +49,25 @@ class StigmergyContainer(DockerContainer):
     def start(self) -> Self:
         """Makes the container and starts it. After `stop`, which removes it, this makes a new one."""
         self.with_kwargs(**self.options)
-        return super().start()
+        try:
+            return super().start()
+        except APIError as fault:
+            raise StartError(
+                f"{self.name} can't be started from image {self.image}: {fault.explanation or fault}\n"
+                f"build or pull the image, or name another one with {', '.join(VARIABLES.values())}"
+            ) from fault
+
+    def stop(self, force: bool = True, delete_volume: bool = True) -> None:
+        """Removes the container with all that it kept."""
+        super().stop(force, delete_volume)
+        self._container = None
+
+    @property
+    def started_ms(self) -> int:
+        """When its process was started last, by the engine's clock."""
+        container = self.get_wrapped_container()
+        container.reload()
+        return int(1_000 * datetime.fromisoformat(container.attrs["State"]["StartedAt"]).timestamp())
 
     @property
     def is_running(self) -> bool:
@@ -69,8 +93,11 @@ class StigmergyContainer(DockerContainer):
         self.get_wrapped_container().stop(timeout=STOP_S_MAX)
 
     def resume(self) -> None:
-        """Starts the process again after `kill` or `halt`."""
-        self.get_wrapped_container().start()
+        """Starts the process again after `kill` or `halt`; after `stop`, in a new container."""
+        if self._container is None:
+            self.start()
+        else:
+            self._container.start()
 
     def restart(self) -> None:
         """`halt` and `resume`."""
@@ -93,6 +120,8 @@ class StigmergyContainer(DockerContainer):
 
     def log(self) -> str:
         """All that the process has written."""
+        if self._container is None:
+            return ""
         return bytes(self.get_wrapped_container().logs()).decode(errors="replace")
 
     def _network_of_site(self) -> Any:
@@ -154,6 +183,7 @@ def placement_container(site: Site, name: str) -> StigmergyContainer:
 def _service(site: Site, name: str) -> StigmergyContainer:
     container = StigmergyContainer(site, site.images.stigmergy, name)
     container.options |= {
+        "init": True,
         "read_only": True,
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true"],

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -58,7 +59,8 @@ def report(request: pytest.FixtureRequest) -> Callable[[Outcome], None]:
 
 @pytest.fixture(scope="session")
 def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stigmergy]:
-    """The stack of this test run; tests use `stigmergy`."""
+    """The stack of this test run; tests use `stigmergy`. SIGTERM ends the run as Ctrl-C does: with the clean-up."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = tmp_path_factory.mktemp("functions")
     package = folder / "tests" / "chaos"
     package.mkdir(parents=True)
