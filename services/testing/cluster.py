@@ -4,6 +4,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -105,9 +106,13 @@ class Stigmergy:
 
     def stop(self) -> None:
         """Removes all containers with their volumes, and their network. May be called twice."""
-        for container in reversed(list(self.containers())):
+
+        def remove(container: StigmergyContainer) -> None:
             with suppress(Exception):  # the others must go, too
                 container.stop()
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(remove, self.containers()))
         with suppress(Exception):
             self._network.remove()
 

@@ -18,6 +18,7 @@ from services.registry.snapshot import read_registry, read_to_end, reader
 from services.setaside.letters import read_letters
 from services.testing.waiting import PATIENCE_S, NeverError, until
 from topics import catalogue
+from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
 from topics.flow.write import to_yaml
 from topics.messages import DeadLetter
@@ -48,8 +49,6 @@ class Move:
 
 def own_names(graph: FlowGraph) -> FlowGraph:
     """The same flow under a name and with topics that nobody else has."""
-    from topics.flow.file import parse_graph
-
     mark = uuid.uuid4().hex[:8]
     spec = graph.spec
     renamed = replace(

@@ -67,7 +67,7 @@ class Listener:
         known = self._consumer.list_topics(timeout=30.0).topics
         self._consumer.assign([TopicPartition(topic, each, 0) for topic in topics for each in known[topic].partitions])
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="listener")
+        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
