@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import TracebackType
 from typing import Self
@@ -30,6 +30,8 @@ from tests.chaos.verdict import Verdict, judge
 
 PARTITIONS = 2
 RATE_PER_S = 150
+LASTS_S_MAX = 200.0
+"""So long records flow at most."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,9 @@ class Listener:
 
 
 class Drive:
-    """Enter it: the flows run and records begin to flow. Leave it: all records are sent. Then `judge`.
+    """Enter it: the flows run and records begin to flow. Leave it: the last records are sent. Then `judge`.
 
-    All flows read the same topics. `lasts_s`: for how long records are sent.
+    All flows read the same topics.
     """
 
     def __init__(
@@ -99,7 +101,6 @@ class Drive:
         cases: Sequence[Case],
         *,
         seed: int,
-        lasts_s: float = 12.0,
         delivery: str = "exactly_once",
     ) -> None:
         self.stigmergy, self.seed = stigmergy, seed
@@ -118,14 +119,16 @@ class Drive:
             )
             for flow, case in self._cases.items()
         }
-        self._fed = pieces(
+        fed = pieces(
             seed,
             sources,
             partitions=PARTITIONS,
-            records=int(RATE_PER_S * lasts_s),
-            lasts_s=lasts_s,
-            poison_at_s=(lasts_s / 3,),
+            records=int(RATE_PER_S * LASTS_S_MAX),
+            lasts_s=LASTS_S_MAX,
+            poison_at_s=(1.0, 3.0),
         )
+        ends = len(sources) * PARTITIONS
+        self._fed, self._last = fed[:-ends], [replace(piece, at_s=0.0) for piece in fed[-ends:]]
         self.flows: list[Flow] = []
 
     def __enter__(self) -> Self:
@@ -141,13 +144,14 @@ class Drive:
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is None:
-                self._feeder.finish()
-        finally:
-            self._feeder.stop()
-            if kind is not None:
-                self._listener.close()
+        self._feeder.stop()
+        if kind is not None:
+            self._listener.close()
+            return
+        self._feeder.finish()
+        last = Feeder(self.stigmergy.bootstrap, self._sources, self._last)
+        last.start()
+        last.finish()
 
     @property
     def flow(self) -> Flow:

@@ -46,7 +46,7 @@ def test_redis_is_removed_and_brought_back_empty(stigmergy: Stigmergy, report: R
 
 def test_the_network_of_a_host_is_cut_and_restored(stigmergy: Stigmergy, report: Report) -> None:
     """It runs on alone and believes that it owns its partitions; when it is back, none of what it did counts."""
-    with Drive(stigmergy, [STEADY], seed=86, lasts_s=18.0) as drive:
+    with Drive(stigmergy, [STEADY], seed=86) as drive:
         drive.until_results(200)
         lonely = owner(drive.flow)
         stigmergy.hosts[lonely].cut_off()

@@ -23,7 +23,7 @@ ENDED = ("done", "rolled_back", "abandoned")
 
 def test_a_host_is_added_and_another_one_drained(stigmergy: Stigmergy, report: Report) -> None:
     """The way to replace a machine: the new one takes part, the old one is empty and can go."""
-    with Drive(stigmergy, [STEADY], seed=87, lasts_s=15.0) as drive:
+    with Drive(stigmergy, [STEADY], seed=87) as drive:
         drive.until_results(200)
         stigmergy.add_host("host-4")
         leaving = min(drive.flow.hosts()["total"])
@@ -37,7 +37,7 @@ def test_a_host_is_added_and_another_one_drained(stigmergy: Stigmergy, report: R
 
 def test_the_active_placement_instance_is_killed_in_the_midst_of_a_move(stigmergy: Stigmergy, report: Report) -> None:
     """The other one takes over and brings the move to an end: there, or back where it came from."""
-    with Drive(stigmergy, [STEADY], seed=88, lasts_s=20.0) as drive:
+    with Drive(stigmergy, [STEADY], seed=88) as drive:
         drive.until_results(200)
         active = kill_amid_a_move(stigmergy, drive.flow)
         until(lambda: stigmergy.active_placement() not in (None, active), "another instance is active")
@@ -64,7 +64,7 @@ def next_image(stigmergy: Stigmergy) -> Iterator[str]:
 
 def test_the_image_is_upgraded_host_by_host(stigmergy: Stigmergy, next_image: str, report: Report) -> None:
     """Each host stops in peace and comes back as the next version, with its name and its partitions."""
-    with Drive(stigmergy, [STEADY], seed=89, lasts_s=20.0) as drive:
+    with Drive(stigmergy, [STEADY], seed=89) as drive:
         drive.until_results(200)
         before = {host.get_wrapped_container().image.id for host in stigmergy.hosts.values()}
         for name, host in stigmergy.hosts.items():
