@@ -69,8 +69,9 @@ lives: setup ## Random lives of the brain with faults, every invariant checked a
 	@$(BIN)/stigmergy simulate life --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs $$(nproc)
 
 evidence: SEEDS ?= 10
-evidence: setup ## Repeat every experiment of the ants from fresh seeds and write docs/evidence.md: SEEDS=10; takes hours
-	@for name in $$($(BIN)/python -m services.lab.evidence --names); do \
+evidence: NAMES ?= $$($(BIN)/python -m services.lab.evidence --names)
+evidence: setup ## Repeat experiments from fresh seeds and write docs/evidence.md: SEEDS=10 NAMES="ants/fig-2a ..." (all; takes hours)
+	@for name in $(NAMES); do \
 	  file=docs/evidence/$${name/\//-}; \
 	  $(BIN)/stigmergy evaluate $$name --seeds $(SEEDS) --first-seed 101 --jobs $$(nproc) --json $$file.json --plot $$file.png || exit; \
 	done
