@@ -29,7 +29,10 @@ def modelling_process(stack: EmbeddedStack, master: str, port: int) -> Process:
         address=f"{LOOPBACK}:{port}",
         log=stack.home.logs / f"{NAME}.log",
         after=tuple(each.name for each in stack.records() if each.log),  # what the user runs has no log of ours
-        environment={PREFIX + "REDIS_URL": stack.redis_url},  # it may hold credentials, which a command line shows
+        environment={
+            PREFIX + "REDIS_URL": stack.redis_url,  # it may hold credentials, which a command line shows
+            "OPENBLAS_NUM_THREADS": "1",  # matrices of seven: more threads would only wait for each other
+        },
         start_timeout_s=START_TIMEOUT_S,
         stop_timeout_s=STOP_TIMEOUT_S,
         is_awaited=False,

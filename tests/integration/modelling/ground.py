@@ -28,7 +28,7 @@ from topics.messages import Model, RejectedMetrics
 
 PATIENCE_S = 240.0
 """Spark needs ten seconds to start, and ten times that on a machine that is busy with other things."""
-WINDOW_S = 30
+WINDOW_S = 20
 ARRIVALS = 100
 """In every second, at every operator of the feed: so a window that was lost or counted twice shows."""
 OPERATORS = 4
