@@ -3,6 +3,7 @@
 from services.lab.experiments.ablation import ABLATION
 from services.lab.experiments.bursty import BURSTY
 from services.lab.experiments.centralised import CENTRALISED
+from services.lab.experiments.execution import EXECUTION
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.fault_recovery import FAULTS
 from services.lab.experiments.forecasts import FORECASTS
@@ -18,7 +19,7 @@ from services.lab.experiments.thresholds import TABLE_1
 
 _PAPER = (FIG_2A, FIG_2B, FIG_3A, FIG_3B, TABLE_1, FIG_4)
 _BEYOND = (REAL_QUALITY, LINKS, BURSTY, FAULTS, ABLATION)
-_MODELS = (QUEUEING, FORECASTS, HOT_SPOTS)
+_MODELS = (QUEUEING, FORECASTS, HOT_SPOTS, EXECUTION)
 _TOOLS = (CENTRALISED, SPEED)
 
 EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (*_PAPER, *_BEYOND, *_MODELS, *CHAPTER_3, *_TOOLS)}
