@@ -14,7 +14,8 @@ from services.lab.experiments.queueing import QUEUEING
 from services.lab.experiments.scale import FIG_4
 from services.lab.experiments.self_optimisation import FIG_3A, FIG_3B
 from services.lab.experiments.speed import SPEED
-from services.lab.experiments.synergy_prediction import FIGURES as CHAPTER_3
+from services.lab.experiments.synergy_alleviation import ALLEVIATION
+from services.lab.experiments.synergy_prediction import PREDICTION
 from services.lab.experiments.thresholds import TABLE_1
 
 _PAPER = (FIG_2A, FIG_2B, FIG_3A, FIG_3B, TABLE_1, FIG_4)
@@ -22,6 +23,8 @@ _BEYOND = (REAL_QUALITY, LINKS, BURSTY, FAULTS, ABLATION)
 _MODELS = (QUEUEING, FORECASTS, HOT_SPOTS, EXECUTION)
 _TOOLS = (CENTRALISED, SPEED)
 
-EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (*_PAPER, *_BEYOND, *_MODELS, *CHAPTER_3, *_TOOLS)}
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each for each in (*_PAPER, *_BEYOND, *_MODELS, *PREDICTION, *ALLEVIATION, *_TOOLS)
+}
 
 __all__ = ["EXPERIMENTS", "Experiment", "Trial"]

@@ -135,19 +135,38 @@ class Stage:
     background: list[Load]
     drawn: list[Flow]
     rates: Array
+    in_real_time: Flags
+    """Flows whose trace is not stretched: its jumps take a second."""
 
 
-def _hot_spots(trial: Trial) -> list[Sample]:
+def stage_of(trial: Trial, flows: int) -> Stage:
+    """A network, and flows that follow traces drawn by chance."""
     network, ends = trial.network(_NETWORK)
     rng = Random(f"{trial.seed}/hotspots")
     background = [background_load(0.3, host.capacity, _QUERIES, rng=rng) for host in network.hosts]
-    drawn = [random_query(f"q{k}", rng.randint(2, 4), Shape.CHAIN, ends, _QUERIES, rng=rng) for k in range(FLOWS)]
+    drawn = [random_query(f"q{k}", rng.randint(2, 4), Shape.CHAIN, ends, _QUERIES, rng=rng) for k in range(flows)]
     series = own_series() if trial.traces is None else read_folder(trial.traces)
     names = sorted(series)
-    rates = np.array([_replayed(name := rng.choice(names), series[name], rng) for _ in range(FLOWS)])
-    stage = Stage(trial.seed, network, background, drawn, rates)
-    worlds = {how: _live(stage, how) for how in ("never", "reacting", "foreseeing")}
-    return [*_forecast_samples(worlds["never"], trial.seed), *_violation_samples(worlds, trial.seed)]
+    chosen = [rng.choice(names) for _ in range(flows)]
+    rates = np.array([_replayed(name, series[name], rng) for name in chosen])
+    in_real_time = np.array([name.endswith(REAL_TIME) for name in chosen])
+    return Stage(trial.seed, network, background, drawn, rates, in_real_time)
+
+
+def _hot_spots(trial: Trial) -> list[Sample]:
+    stage = stage_of(trial, FLOWS)
+    worlds = {how: live(stage, how) for how in ("never", "reacting", "foreseeing")}
+    kinds = {
+        "": np.ones(FLOWS, dtype=bool),
+        ", minutes replayed": ~stage.in_real_time,
+        ", real time": stage.in_real_time,
+    }
+    warnings = [
+        sample
+        for kind, which in kinds.items()
+        for sample in _forecast_samples(worlds["never"], kind, which, trial.seed)
+    ]
+    return [*warnings, *_violation_samples(worlds, trial.seed)]
 
 
 def _replayed(name: str, values: Series, rng: Random) -> Array:
@@ -161,7 +180,7 @@ def _replayed(name: str, values: Series, rng: Random) -> Array:
     return np.asarray(np.clip(chosen / (chosen.mean() or 1.0), 0.1, 10.0))
 
 
-def _live(stage: Stage, how: str) -> Seen:
+def live(stage: Stage, how: str) -> Seen:
     """One world. `how`: never moving, reacting to broken bounds, or foreseeing them."""
     body, flows = _placed(stage)
     if how == "never":
@@ -226,9 +245,9 @@ def _believe(body: Body, flows: list[Flow], factors: Array) -> None:
         body.believe(faster(flow, max(factor, 0.01)))
 
 
-def _forecast_samples(seen: Seen, seed: int) -> list[Sample]:
+def _forecast_samples(seen: Seen, kind: str, which: Flags, seed: int) -> list[Sample]:
     """Recall, precision and lead of the warnings in the world where nobody acts on them."""
-    broken, warned = np.array(seen.stretch) > 1.0, np.array(seen.warned)
+    broken, warned = np.array(seen.stretch)[:, which] > 1.0, np.array(seen.warned)[:, which]
     found = episodes = right = warnings = 0
     leads = []
     for flow in range(broken.shape[1]):
@@ -244,11 +263,13 @@ def _forecast_samples(seen: Seen, seed: int) -> list[Sample]:
             if begin + LEAD_S_MAX < len(broken) and not broken[begin, flow]:
                 warnings += 1
                 right += bool(broken[begin : end + LEAD_S_MAX + 1, flow].any())
-    lead = [Sample("lead time, median", float(median(leads)), "s", None, Statistic.MEDIAN, seed)] if leads else []
+    lead = (
+        [Sample(f"lead time, median{kind}", float(median(leads)), "s", None, Statistic.MEDIAN, seed)] if leads else []
+    )
     return [
-        Sample("recall", float(found), "share", None, Statistic.QUOTIENT, seed, of=float(episodes)),
-        Sample("precision", float(right), "share", None, Statistic.QUOTIENT, seed, of=float(warnings)),
-        Sample("hot spots", float(episodes), "episodes", None, Statistic.SUM, seed),
+        Sample(f"recall{kind}", float(found), "share", None, Statistic.QUOTIENT, seed, of=float(episodes)),
+        Sample(f"precision{kind}", float(right), "share", None, Statistic.QUOTIENT, seed, of=float(warnings)),
+        Sample(f"hot spots{kind}", float(episodes), "episodes", None, Statistic.SUM, seed),
         *lead,
     ]
 

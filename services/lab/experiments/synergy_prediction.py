@@ -191,7 +191,7 @@ def _table_20(trial: Trial) -> list[Sample]:
     return samples
 
 
-FIGURES = (
+PREDICTION = (
     *(_rate_figure(name) for name in PAPER_ERRORS),
     *(_time_figure(name) for name in PAPER_ERRORS),
     *(_line_figure(name) for name in ("sort", "project")),

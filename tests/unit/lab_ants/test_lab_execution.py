@@ -1,5 +1,7 @@
 """What is made of a live host's own figures: pairs of rate and time, and how well lines tell them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from topics.messages import Moments, OperatorMetrics
 
 def row(second: int, operator: str, arrivals: int, served: int, spent_us: float) -> OperatorMetrics:
     none = Moments(0, 0.0, 0.0)
-    counts = dict.fromkeys(
+    counts: dict[str, Any] = dict.fromkeys(
         ("outputs", "lag", "bytes_in", "bytes_out", "state_bytes", "late", "dropped", "dead_letters"), 0
     )
     return OperatorMetrics(

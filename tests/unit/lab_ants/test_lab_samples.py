@@ -11,6 +11,7 @@ NAMES = {
     "strategies/centralised", "simulator/speed",
     "models/hotspots", "models/execution", *(f"synergy/ch3-fig-{number}" for number in range(6, 19)),
     "synergy/ch3-table-19", "synergy/ch3-table-20",
+    *(f"synergy/ch3-fig-{number}" for number in range(21, 26)),
 }  # fmt: skip
 
 

@@ -1,0 +1,57 @@
+"""Hot spots in the lab: how warnings are counted, what is replayed, and when loads are told."""
+
+from random import Random
+
+import numpy as np
+
+from services.lab.experiments.hot_spots import LEARNING_S, SECONDS, Seen, _forecast_samples, _replayed, _runs
+from services.lab.experiments.synergy_alleviation import updates
+
+
+def seen(broken: set[int], warned: set[int]) -> Seen:
+    """One flow, 60 seconds."""
+    return Seen(
+        [np.array([2.0 if second in broken else 0.5]) for second in range(60)],
+        [np.array([second in warned]) for second in range(60)],
+    )
+
+
+def counted(broken: set[int], warned: set[int]) -> dict[str, tuple[float, float]]:
+    samples = _forecast_samples(seen(broken, warned), "", np.array([True]), seed=1)
+    return {sample.measure: (sample.value, sample.of) for sample in samples}
+
+
+def test_a_warning_before_the_bound_breaks_is_right_and_leads() -> None:
+    found = counted({30, 31, 32}, {26, 27, 28, 29, 30})
+    assert ((1, 1), (1, 1)) == (found["recall"], found["precision"])
+    assert 4 == found["lead time, median"][0]
+
+
+def test_a_warning_that_comes_with_the_break_is_too_late_and_no_false_alarm() -> None:
+    found = counted({30, 31}, {30, 31})
+    assert ((0, 1), (0, 0)) == (found["recall"], found["precision"])
+
+
+def test_a_warning_that_nothing_follows_is_false() -> None:
+    assert (0, 1) == counted(set(), {20})["precision"]
+
+
+def test_seconds_close_to_one_another_are_one_episode() -> None:
+    assert [(3, 7), (20, 20)] == _runs(np.isin(np.arange(30), [3, 4, 7, 20]))
+
+
+def test_minutes_are_stretched_and_seconds_are_not() -> None:
+    """One step of a trace of minutes takes ten seconds, with a straight line to the next."""
+    trace = np.arange(5_000.0) + 100
+    length = LEARNING_S + SECONDS
+    stretched, plain = _replayed("worldcup98", trace, Random(1)), _replayed("azure conv, 1 s", trace, Random(1))
+    assert length == len(stretched) == len(plain)
+    assert np.allclose(np.diff(stretched)[:9], np.diff(stretched)[0])
+    assert 8 < np.diff(plain)[0] / plain[0] / (np.diff(stretched)[0] / stretched[0]) < 12
+
+
+def test_a_load_is_told_when_it_leaves_its_level_and_not_when_it_trembles_at_the_edge() -> None:
+    """Synergy 3.4.3: levels overlap."""
+    edge = np.array([0.49, 0.51, 0.49, 0.51])
+    assert 1 == updates(edge, levels=3)
+    assert 3 == updates(np.array([0.2, 0.7, 0.2]), levels=3)
