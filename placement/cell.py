@@ -65,12 +65,14 @@ class Cell:
         direct: bool,
         background: Load = IDLE,
         age: Age = _unmeasured,
+        loop: Callable[[str], float] | None = None,
         atlas: AtlasNow | None = None,
         born: int = 0,
     ) -> None:
         """`delay` measures the way of data; `direct`: it is known between all hosts (overlay), so scouts may use it.
 
         `age` measures messages that leave a task here: a task whose age is not measured is not offered for reuse.
+        `loop` measures the way of data from a host to itself, where that is more than nothing.
         `born`: more than any cell of this host has counted to before, so that what it tells is not taken for old news.
         """
         self.host = host
@@ -83,6 +85,8 @@ class Cell:
         self.ledger = Ledger(background)
         self.desk = Desk()
         self.distances = Distances(exact=delay if direct else None, link=self._link_ms)
+        if loop is not None:
+            self.distances = self.distances._replace(loop=loop)
         self._view = HostView(host, capacity, background, tuple(self.links_ms.items()))
         self.failures: dict[tuple[str, tuple[str, ...]], int] = {}
         self._delay = delay
@@ -149,8 +153,8 @@ class Cell:
         return self.view(), self.surroundings.version
 
     def travel_ms(self, target: str) -> float:
-        """Delay of data from this host to another it sends to."""
-        return self._delay(self.host, target)
+        """Delay of data from this host to another it sends to, or to itself."""
+        return self.distances.loop(self.host) if target == self.host else self._delay(self.host, target)
 
     def atlas(self) -> Atlas | None:
         """All hosts and the delays between them, where every host reaches every other."""
@@ -168,7 +172,7 @@ class Cell:
         """Delay between a host near this cell and an end that pulls at a task; 0 while nothing is known of it."""
         anchor = pull.host
         if not anchor or host == anchor:
-            return 0.0
+            return self.distances.loop(host) if anchor else 0.0
         origin, target = (anchor, host) if pull.upstream else (host, anchor)
         atlas = self.atlas()
         if atlas is not None and not pull.exact and atlas.knows(origin, target):
@@ -206,13 +210,13 @@ class Cell:
         self.ledger.measure(background)
         return [*self.tell(), *self._alarm(before_ms)]
 
-    def flow_changed(self, flow: Flow) -> list[Send]:
-        """The rates of a flow that has tasks here were measured anew."""
+    def flow_changed(self, flow: Flow, *, told_by_leader: bool = False) -> list[Send]:
+        """The rates of a flow that has tasks here were measured anew. Its own leader, if it told, looks already."""
         before_ms = wait_ms(self.ledger.load())
         self.ledger.reload(
             flow.name, lambda mask: load_of((stream for _, stream in flow.graph.streams(mask)), self.capacity)
         )
-        return [*self.tell(), *self._alarm(before_ms)]
+        return [*self.tell(), *self._alarm(before_ms, but=flow.name if told_by_leader else "")]
 
     def link_changed(self, neighbour: str, link_ms: float) -> list[Send]:
         """A link to a neighbour is new or has another delay; a large change makes the ends behind it announce again."""
@@ -240,14 +244,14 @@ class Cell:
             return []
         return [Send(destination, Announce(destination)) for destination in stale if destination != neighbour]
 
-    def _alarm(self, before_ms: float) -> list[Send]:
+    def _alarm(self, before_ms: float, *, but: str = "") -> list[Send]:
         """Tell the leaders of the flows here that the queue has become much longer: they need not wait for a round."""
         if wait_ms(self.ledger.load()) <= before_ms * _CROWDED_FACTOR + _CROWDED_MS:
             return []
         return [
             Send(booking.home, Letter(booking.flow, Crowded(self.host)))
             for booking in self.ledger.bookings()
-            if booking.state is not State.RESERVED and booking.home
+            if booking.state is not State.RESERVED and booking.home and booking.flow != but
         ]
 
     def _links_are(self, links_ms: Mapping[str, float]) -> None:
@@ -308,7 +312,8 @@ class Cell:
     def _measured_by(self, ant: MeasuringAnt, now_ms: float, _: Chance) -> list[Effect]:
         """The ant brings the flow as its leader last measured it: what is booked here weighs what it weighs now."""
         booked = any(booking.flow == ant.flow.name for booking in self.ledger.bookings())
-        return [*(self.flow_changed(ant.flow) if booked else []), *measuring.step(ant, self)]
+        changed = self.flow_changed(ant.flow, told_by_leader=True) if booked else []
+        return [*changed, *measuring.step(ant, self)]
 
     def _enforce(self, ant: EnforcementAnt, now_ms: float, _: Chance) -> list[Effect]:
         return [*enforcement.step(ant, self, self.params.enforcement, now_ms=now_ms), *self.tell()]

@@ -39,8 +39,7 @@ def measuring_ant(
     for edge in graph.live_edges(frozenset(taps)):
         origin = edge.tail_host if edge.from_source else where[edge.tail_task]
         target = edge.head_host if edge.to_sink else where[edge.head_task]
-        if origin != target:
-            legs.setdefault(origin, []).append(Leg(target, edge.path_share))
+        legs.setdefault(origin, []).append(Leg(target, edge.path_share))  # also from a host to itself
     here: dict[str, list[TapHere]] = {}
     for task, offer in sorted(taps.items()):
         share = sum(edge.path_share for edge in graph.into[task])

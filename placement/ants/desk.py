@@ -60,9 +60,9 @@ class Desk:
         del folder.answers[:-_MAX_ANSWERS]
 
     @staticmethod
-    def pricer(folder: Folder, order: Order, view: HostView, *, cap: float, social: bool) -> Pricer:
+    def pricer(folder: Folder, order: Order, view: HostView, *, cap: float, social: bool, loop_ms: float) -> Pricer:
         """The pricer for a host, shared by the scouts of an order."""
         found = folder.pricers.get(view.host)
         if found is None or found.view is not view:
-            found = folder.pricers[view.host] = Pricer(order, view, cap=cap, social=social)
+            found = folder.pricers[view.host] = Pricer(order, view, cap=cap, social=social, loop_ms=loop_ms)
         return found

@@ -15,6 +15,10 @@ from placement.ants.pricing import Pricer
 from placement.ants.trail import Trail
 
 
+def _no_loop(_host: str) -> float:
+    return 0.0
+
+
 class Distances(NamedTuple):
     """What a cell knows of the delay between two hosts, beside what the walk tells; None where it knows nothing."""
 
@@ -22,6 +26,8 @@ class Distances(NamedTuple):
     """The delay that data would have, where every host reaches every other directly (overlay); None elsewhere."""
     link: Callable[[str, str], float | None]
     """The delay of a link between them; data may also go another way."""
+    loop: Callable[[str], float] = _no_loop
+    """The delay of data from a host to itself: more than none where all data go through brokers and these are far."""
 
 
 class Way(NamedTuple):
@@ -72,7 +78,7 @@ def no_tasks_yet(order: Order) -> Ways:
 def reach_ms(origin: Spot, target: Spot, distances: Distances) -> float:
     """Travel time between two spots: known directly, or along the trail and out to each side."""
     if origin.host == target.host:
-        return 0.0
+        return distances.loop(origin.host)
     if distances.exact is not None:
         exact_ms = distances.exact(origin.host, target.host)
         if exact_ms is not None:

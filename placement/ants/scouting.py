@@ -283,7 +283,8 @@ def _pricer(visit: _Visit, view: HostView) -> Pricer:
     ant, cell, params, folder = visit
     if view.host != cell.host:
         view = ant.order.corrected.get(view.host, view)
-    return cell.desk.pricer(folder, ant.order, view, cap=ant.alpha, social=params.social)
+    loop_ms = cell.distances.loop(view.host)
+    return cell.desk.pricer(folder, ant.order, view, cap=ant.alpha, social=params.social, loop_ms=loop_ms)
 
 
 def _candidate(visit: _Visit, view: HostView, offset_ms: float) -> Candidate:

@@ -68,6 +68,7 @@ class FlowGraph:
         self.full_mask = (1 << self.task_count) - 1
         self._streams: dict[int, tuple[tuple[int, Stream], ...]] = {}
         self._demands: dict[int, Demand] = {}
+        self._inner_shares: dict[int, float] = {}
 
     def streams(self, mask: int) -> tuple[tuple[int, Stream], ...]:
         """(edge index, stream) for each edge that enters a host which holds exactly these tasks of this flow."""
@@ -84,6 +85,18 @@ class FlowGraph:
             share = sum(self.edges[edge].path_share for edge, _ in streams)
             work = sum(self.edges[edge].path_share * stream.work for edge, stream in streams)
             known = self._demands[mask] = Demand(load_of((stream for _, stream in streams), 1.0), share, work)
+        return known
+
+    def inner_share(self, mask: int) -> float:
+        """The share of the flow's paths on edges between these tasks, which cost something where a broker is far."""
+        known = self._inner_shares.get(mask)
+        if known is None:
+            inner = [
+                edge.path_share
+                for edge in self.edges
+                if not (edge.from_source or edge.to_sink) and mask >> edge.tail_task & mask >> edge.head_task & 1
+            ]
+            known = self._inner_shares[mask] = sum(inner)
         return known
 
     def tasks_in(self, mask: int) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ async def produce(bootstrap: str, *, rates: Rates, seed: int, port: int | None) 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, client_id="stig.demo", linger_ms=20)
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, client_id="stig.demo", linger_ms=5)
     await producer.start()
     try:
         async with contextlib.AsyncExitStack() as stack:

@@ -61,17 +61,19 @@ class CellBody:
         decided: Callable[[Leader, Decided], None],
         pheromone: PheromoneTable | None = None,
         is_lagging: Callable[[], bool] = lambda: False,
+        loop: Callable[[str], float] | None = None,
         atlas: AtlasNow | None = None,
         ants: AntParams = IMPROVED,
     ) -> None:
-        """`now_ms` is the cluster's time, for the age of ants; `delay` that of data between any two hosts.
+        """`now_ms` is the cluster's time, for the age of ants; `delay` that of data between any two hosts, `loop` that
+        from a host to itself.
 
         `pheromone`: a table that a store follows; without one it is the cell's own.
         """
         self.host = host
         # Whatever a former process of this host has counted to, it did not count once a second for fifty years.
         born = int(now_ms() / 1e3)
-        self.cell = Cell(host, capacity, {}, ants, delay=delay, direct=True, atlas=atlas, born=born)
+        self.cell = Cell(host, capacity, {}, ants, delay=delay, direct=True, loop=loop, atlas=atlas, born=born)
         if pheromone is not None:
             self.cell.pheromone = pheromone
         self.leaders: dict[str, Leader] = {}

@@ -76,6 +76,10 @@ class Delays:
         known = [self._measured[pair] for pair in ((a, b), (b, a)) if pair in self._measured]
         return max(0.0, min(known) - self.hop_ms) if known else self._guess_ms(a, b)
 
+    def way_ms(self, a: str, b: str) -> float:
+        """From a host to another, or to itself."""
+        return self.loop_ms(a) if a == b else self.delay_ms(a, b)
+
     def _guess_ms(self, a: str, b: str) -> float:
         regions = self._regions_of(a, b)
         if regions not in self._between:

@@ -2,8 +2,7 @@
 
 The brain prices distances: a hop between two tasks on one host costs it nothing. Through Kafka it costs the work of
 broker and clients, and exactly once also the wait for a commit. That is the same for every placement, so no choice
-depends on it; but what a user is told, and what a bound leaves for the rest, does. A host far from every broker also
-pays the way there and back (`loops_ms`), which the brain does not see yet.
+depends on it; but what a user is told, and what a bound leaves for the rest, does.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,16 +24,6 @@ class FlowHops:
         """`commit_ms`: how long what a task writes waits until it may be read."""
         each_ms = [(edge.path_share, hop_ms + (0.0 if edge.from_source else commit_ms)) for edge in graph.edges]
         return cls(sum(share * edge_ms for share, edge_ms in each_ms), hop_ms + commit_ms)
-
-    def loops_ms(self, graph: FlowGraph, where: Mapping[int, str], loop_ms: Callable[[str], float]) -> float:
-        """What edges cost that begin and end on one host, beyond any hop, if that host is far from its brokers."""
-        total_ms = 0.0
-        for edge in graph.edges:
-            tail = edge.tail_host if edge.from_source else where.get(edge.tail_task)
-            head = edge.head_host if edge.to_sink else where.get(edge.head_task)
-            if tail == head and tail is not None:
-                total_ms += edge.path_share * loop_ms(tail)
-        return total_ms
 
     def beyond_ms(self, graph: FlowGraph, where: Mapping[int, str], delay_ms: Callable[[str, str], float]) -> float:
         """From the last tasks, which run there, to the sinks: what no task can measure."""

@@ -172,16 +172,8 @@ class Leaders:
         elif isinstance(decided, Published):
             delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
             prediction = self._prediction(leader, led, decided.own_ms)
-            more_ms = prediction.latency_ms - decided.own_ms
             message = plan_message(
-                decided,
-                leader,
-                led.model,
-                revision=led.revision,
-                term=led.term,
-                now_ms=now_ms,
-                delays=delays,
-                more_ms=more_ms,
+                decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
             )
             self._chronicle.committed(message, prediction)
         elif isinstance(decided, Withdrawn):
@@ -200,8 +192,7 @@ class Leaders:
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
         """The model's latency of the flow where it runs, with all that its hops cost."""
         hops, graph, where = led.model.hops, leader.flow.graph, leader.running
-        loops_ms = hops.loops_ms(graph, where, self._delays.loop_ms)
-        return Prediction(own_ms + hops.total_ms + loops_ms, hops.beyond_ms(graph, where, self._delays.delay_ms))
+        return Prediction(own_ms + hops.total_ms, hops.beyond_ms(graph, where, self._delays.way_ms))
 
     def heard_model(self, model: Model) -> None:
         """The models say something new of a flow; if it is a hot spot ahead, its leader sends ants now."""

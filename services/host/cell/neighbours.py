@@ -6,13 +6,14 @@ import numpy as np
 
 from placement.atlas import Atlas
 from placement.model import Host, sparse_neighbours
+from services.host.cell.delays import Delays
 
 
-def atlas_of(capacities: Mapping[str, float], delay_ms: Callable[[str, str], float]) -> Atlas:
+def atlas_of(capacities: Mapping[str, float], delays: Delays) -> Atlas:
     """What every host may know of all that live. `capacities`: of these."""
     names = tuple(sorted(capacities))
     speeds = np.array([capacities[name] for name in names])
-    return Atlas(names, speeds, np.array([[delay_ms(a, b) for b in names] for a in names]))
+    return Atlas(names, speeds, np.array([[delays.way_ms(a, b) for b in names] for a in names]))
 
 
 def neighbours_of(

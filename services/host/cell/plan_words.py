@@ -31,21 +31,10 @@ class Prediction:
 
 
 def plan_message(
-    published: Published,
-    leader: Leader,
-    model: FlowModel,
-    *,
-    revision: int,
-    term: int,
-    now_ms: int,
-    delays: Basis,
-    more_ms: float,
+    published: Published, leader: Leader, model: FlowModel, *, revision: int, term: int, now_ms: int, delays: Basis
 ) -> CommittedPlan:
-    """The plan as the placement service reads it: segments are the brain's tasks.
-
-    `more_ms`: what the flow's hops cost beside what the brain prices.
-    """
-    plan = published.plan
+    """The plan as the placement service reads it: segments are the brain's tasks."""
+    plan, hops_ms = published.plan, model.hops.total_ms
     basis: dict[str, Basis] = {f"{part}.{number}": origin for (part, number), origin in sorted(model.origins.items())}
     return CommittedPlan(
         flow=plan.flow,
@@ -55,13 +44,13 @@ def plan_message(
         hosts={task: host for _, task, host in plan.placement.spots},
         moves=tuple(SegmentMove(move.task, move.origin, move.target) for move in plan.moves),
         cost_ms=_finite(published.cost_ms),
-        latency_ms=_finite(published.own_ms + more_ms),
+        latency_ms=_finite(published.own_ms + hops_ms),
         reason=published.reason,
         leader=leader.host,
         term=term,
         decided_ms=now_ms,
         basis=basis | {"delays": delays},
-        alternatives=tuple(_alternative(each, more_ms) for each in published.alternatives[:ALTERNATIVES_MAX]),
+        alternatives=tuple(_alternative(each, hops_ms) for each in published.alternatives[:ALTERNATIVES_MAX]),
     )
 
 

@@ -100,7 +100,7 @@ class CellService:
         self._changed = asyncio.Event()
         self._links_stamp: object = None
         self._remembers = False
-        self._atlas = atlas_of({self._host: identity.capacity}, self._delays.delay_ms)
+        self._atlas = atlas_of({self._host: identity.capacity}, self._delays)
         self.gate = Gate(self._host, key, opened_ms=float("inf"))
         self.post = Post(
             bootstrap, self.gate, identity.boot_id, clock, on_contents=self._take, params=self._params.post
@@ -117,6 +117,7 @@ class CellService:
             decided=self._decided,
             pheromone=self.store.table if self.store is not None else None,
             is_lagging=lambda: self.post.is_lagging,
+            loop=self._delays.loop_ms,
             atlas=lambda: self._atlas,
         )
         self._leases = LeaseKeeper(
@@ -297,7 +298,7 @@ class CellService:
         if stamp != self._links_stamp:
             self._links_stamp = stamp
             capacities = {name: surface.capacities[name] for name in surface.regions}
-            self._atlas = atlas_of(capacities, self._delays.delay_ms)
+            self._atlas = atlas_of(capacities, self._delays)
             links_ms = neighbours_of(self._host, surface.regions, self._delays.delay_ms, unreachable=away)
             self.body.relink(links_ms, has_changed)
 

@@ -56,3 +56,11 @@ def test_a_task_that_has_just_left_a_host_finds_no_room_there() -> None:
     pricer = Pricer(order(barred=(("h", 0b01),)), HostView("h", 1.0, IDLE), cap=0.98, social=True)
     assert math.isinf(pricer.adds(0b11).cost_ms)
     assert math.isfinite(pricer.adds(0b10).cost_ms)
+
+
+def test_edges_between_tasks_on_a_host_far_from_its_broker_cost_the_way_there_and_back() -> None:
+    """Through Kafka also what stays on a host travels."""
+    view = HostView("h", 1.0, IDLE)
+    near, far = (Pricer(order(), view, cap=0.98, social=True, loop_ms=loop_ms) for loop_ms in (0.0, 24.0))
+    assert far.adds(0b01) == near.adds(0b01), "one task has no edge of its own there"
+    assert 24.0 == pytest.approx(far.adds(0b11).own_ms - near.adds(0b11).own_ms)

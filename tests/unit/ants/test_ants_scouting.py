@@ -12,7 +12,7 @@ from placement.ants.host_view import HostView
 from placement.ants.order import Anchor, Order, Spot
 from placement.ants.params import IMPROVED, PAPER, AntParams
 from placement.ants.pricing import NO_ROOM, Marginal
-from placement.ants.programme import Candidate, Distances, extend, no_tasks_yet
+from placement.ants.programme import Candidate, Distances, extend, no_tasks_yet, reach_ms
 from placement.ants.scouting import ScoutingParams, Stage, scout, step
 from placement.ants.surroundings import Digest
 from placement.ants.trail import Trail
@@ -264,3 +264,11 @@ def test_parameters_check_themselves(wrong: dict[str, float]) -> None:
     """Told at once."""
     with pytest.raises(ValueError, match="give"):
         ScoutingParams(**wrong)
+
+
+def test_a_way_that_stays_on_a_host_pays_its_loop() -> None:
+    """Through Kafka a record goes to the broker and back, also between two tasks on one host."""
+    far = Distances(exact=lambda a, b: 5.0, link=lambda a, b: None, loop=lambda host: 24.0)
+    here, there = Spot("h", 0.0, 0.0), Spot("x", 0.0, 0.0)
+    assert (24.0, 5.0) == (reach_ms(here, here, far), reach_ms(here, there, far))
+    assert 0.0 == reach_ms(here, here, far._replace(loop=Distances._field_defaults["loop"]))

@@ -30,14 +30,6 @@ def test_beyond_the_last_task_is_its_hop_to_the_sink() -> None:
     assert 4.0 + 7.0 == hops.beyond_ms(CHAIN.graph, {0: "a", 1: "c"}, lambda a, b: {("c", "b"): 7.0}[a, b])
 
 
-def test_a_host_far_from_its_brokers_pays_for_hops_to_itself() -> None:
-    """Between its two tasks a record goes to the broker and back."""
-    hops = FlowHops.of(CHAIN.graph, hop_ms=4.0, commit_ms=0.0)
-    far = {"a": 0.0, "b": 0.0, "c": 24.0}
-    assert 24.0 == hops.loops_ms(CHAIN.graph, {0: "c", 1: "c"}, far.__getitem__)
-    assert 0.0 == hops.loops_ms(CHAIN.graph, {0: "c", 1: "a"}, far.__getitem__)
-
-
 def test_the_brain_s_bound_is_what_the_hops_leave() -> None:
     """A flow whose hops alone break its bound is refused, not placed."""
     graph = parse_graph(TEXT.replace("BOUND", "40").replace("DELIVERY", "at_least_once"))
