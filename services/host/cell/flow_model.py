@@ -26,6 +26,8 @@ RATE_PER_MS = 0.1
 RATE_PER_MS_MIN = 1e-6
 """One record in a quarter of an hour: the model divides by rates."""
 BATCH_MIN = 1e-6
+HELD_HOP_MS_MAX = 5.0
+"""A flow must not be refused because machines are busy just now: of a slow hop no more than this counts in a bound."""
 BOUND_MS_MIN = 1e-3
 """A bound that the hops alone break; the brain knows no bound of 0."""
 BETA = 1.2
@@ -60,7 +62,9 @@ class FlowModel:
     pins: dict[str, Why]
     """Why each source and sink stands where it does."""
     hops: FlowHops
-    """What the flow's hops cost wherever it runs. The brain does not see it: its bound is that much smaller."""
+    """What the flow's hops cost wherever it runs. The brain does not see it."""
+    held_ms: float
+    """By so much the bound that the brain is given is smaller than the user's, for the hops."""
 
 
 def model_flow(
@@ -102,9 +106,12 @@ def model_flow(
         beta=BETA,
     )
     hops = FlowHops.of(flow.graph, hop_ms=hop_ms, commit_ms=commit_wait_ms(spec))
+    held_ms = 0.0
     if spec.qos.latency_ms:
-        flow = replace(flow, latency_bound_ms=max(BOUND_MS_MIN, spec.qos.latency_ms - hops.total_ms))
-    return FlowModel(flow, origins, {name: each.why for name, each in pins.items()}, hops)
+        calm = FlowHops.of(flow.graph, hop_ms=min(hop_ms, HELD_HOP_MS_MAX), commit_ms=commit_wait_ms(spec))
+        held_ms = min(calm.total_ms, spec.qos.latency_ms - BOUND_MS_MIN)
+        flow = replace(flow, latency_bound_ms=spec.qos.latency_ms - held_ms)
+    return FlowModel(flow, origins, {name: each.why for name, each in pins.items()}, hops, held_ms)
 
 
 def commit_wait_ms(spec: specs.FlowSpec) -> float:

@@ -387,7 +387,7 @@ class Leaders:
                 [*views, cell.view(without_flow=name)],
                 self._delays.delay_ms,
                 rng=self._body.chance("admission"),
-                fixed_ms=self._led[name].model.hops.total_ms,
+                fixed_ms=self._led[name].model.held_ms,
             )
             log.warning("a flow is refused", flow=name, binding=refusal.binding, why=refusal.why)
             self._chronicle.refused(gave_up, refusal, leader.flow, bound_ms=self._led[name].graph.spec.qos.latency_ms)

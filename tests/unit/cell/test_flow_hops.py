@@ -35,7 +35,16 @@ def test_the_brain_s_bound_is_what_the_hops_leave() -> None:
     graph = parse_graph(TEXT.replace("BOUND", "40").replace("DELIVERY", "at_least_once"))
     regions = {"a": "r", "b": "r"}
     assert 40.0 - 2 * 4.0 == model_flow(graph, regions, hop_ms=4.0).flow.latency_bound_ms
-    assert 0.0 < model_flow(graph, regions, hop_ms=40.0).flow.latency_bound_ms < 0.1
+    tight = parse_graph(TEXT.replace("BOUND", "6").replace("DELIVERY", "at_least_once"))
+    assert 0.0 < model_flow(tight, regions, hop_ms=4.0).flow.latency_bound_ms < 0.1
+
+
+def test_a_busy_moment_refuses_nothing() -> None:
+    """Hops of 200 ms on machines that have too much to do are no property of the flow; predictions tell them."""
+    graph = parse_graph(TEXT.replace("BOUND", "200").replace("DELIVERY", "at_least_once"))
+    model = model_flow(graph, {"a": "r", "b": "r"}, hop_ms=200.0)
+    assert (400.0, 10.0) == (model.hops.total_ms, model.held_ms)
+    assert 190.0 == model.flow.latency_bound_ms
 
 
 def test_only_exactly_once_waits_for_commits() -> None:
