@@ -1,9 +1,11 @@
 """`python -m tests.chaos.entry CLOCK BUG HOST-ARGUMENTS...`: a host whose clock can jump, with a planted bug or none.
 
 Otherwise it is the product's own `python -m services.host`; only snapshots begin after fewer changes, so that a short
-run has some.
+run has some, and SIGUSR1 makes it write down what all its tasks wait for.
 """
 
+import asyncio
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +27,7 @@ def main(prepare: Callable[[], None] = lambda: None) -> None:
     if bug in planted.BUGS:
         planted.BUGS[bug]()
     prepare()
+    signal.signal(signal.SIGUSR1, lambda *_: [task.print_stack() for task in asyncio.all_tasks()])
     sys.argv[1:] = arguments
     host.main()
 

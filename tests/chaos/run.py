@@ -1,6 +1,7 @@
 """One run: play a scenario on the ground, heal, wait for rest, judge; keep the evidence if the verdict is bad."""
 
 import random
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from topics.flow.file import parse_graph
 from topics.messages import Placement
 
 EVIDENCE = ROOT / "build" / "chaos"
+WRITING_DOWN_S = 1.0
+"""For the hosts to write down what they wait for."""
 RECIPE = "python -m tests.chaos --first-seed {seed} --seeds 1{bug}"
 
 
@@ -195,6 +198,9 @@ class Run:
         """What a person needs to understand a bad run: the scenario, the flow, the differences, the hosts' logs."""
         folder = EVIDENCE / f"{self.flow}"
         folder.mkdir(parents=True, exist_ok=True)
+        for name in self.scenario.hosts:
+            self.ground.send(name, signal.SIGUSR1)
+        time.sleep(WRITING_DOWN_S)
         (folder / "verdict.txt").write_text("\n".join([str(self.scenario), *verdict.problems]) + "\n")
         (folder / "flow.yaml").write_text(self.text)
         for name, start in self._log_starts.items():

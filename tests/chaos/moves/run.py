@@ -28,6 +28,8 @@ from topics.messages import FlowRevision, MoveRecord, Placement
 REST_S_MAX = 60.0
 """So long after the last wound has healed everything must be at rest, whatever happened."""
 REST_POLL_S = 0.5
+PLACING_S_MAX = 240.0
+"""On a crowded machine ants may come back too late; then the leader waits, and each time longer, to try again."""
 ENDED = ("done", "rolled_back", "abandoned")
 HOLDING_PROCESS = {
     "warming": "target",
@@ -93,7 +95,11 @@ class MoveRun(Run):
         """By ants. Then the segment that is to move leaves the leader's host, so that these are two."""
         until(self._write_flow, "the flow is submitted")
         self._slots = {(plan.segment.id, number) for plan in plans for number in range(plan.partitions)}
-        until(lambda: self._all_run(read_registry(self.ground.bootstrap)), "the ants have placed the flow, and it runs")
+        until(
+            lambda: self._all_run(read_registry(self.ground.bootstrap)),
+            "the ants have placed the flow, and it runs",
+            patience_s=PLACING_S_MAX,
+        )
         leader = answer(lambda: read_registry(self.ground.bootstrap).plans[self.flow].leader)
         rng = self.cell.rng("roles")
         moving = rng.choice(plans)
