@@ -13,7 +13,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import CoordinationType
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RequestTimedOutError
 from aiokafka.producer import sender
 
 from services.host.outage import told_as_outage
@@ -63,6 +63,8 @@ class Writer:
         self._sent: list[tuple[str, asyncio.Future[Any]]] = []
         self._open = False
         self._is_connected = False
+        # After that the broker has given the transaction up: whoever still waits for its end waits for nothing.
+        self._commit_s_max = (params.transaction_timeout_ms + params.request_timeout_ms) / 1_000
         self.bytes_written = 0
 
     async def connect(self, topics: Iterable[str]) -> None:
@@ -137,19 +139,26 @@ class Writer:
         Returns, for each topic written to, the offset at which its last batch begins.
         """
         try:
-            if not self._open:
-                await self._producer.begin_transaction()
-                self._open = True
-            sent, self._sent = self._sent, []
-            landed = {topic: (await acknowledged).offset for topic, acknowledged in sent}
-            await self._producer.send_offsets_to_transaction(dict(offsets), group)
-            await self._producer.commit_transaction()
-            self._open = False
-            return landed
+            async with asyncio.timeout(self._commit_s_max):
+                return await self._commit(group, offsets)
+        except TimeoutError:
+            waited = f"not committed in {self._commit_s_max:.0f} s"
+            raise WriteError(f"{self.transactional_id}: {waited}") from RequestTimedOutError(waited)
         except MessageSizeTooLargeError as error:
             raise WriteError(f"{self.transactional_id}: the broker refuses a record as too large: {error!r}") from error
         except (KafkaError, AssertionError) as error:
             raise WriteError(f"{self.transactional_id}: the transaction failed: {error!r}") from error
+
+    async def _commit(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> dict[str, int]:
+        if not self._open:
+            await self._producer.begin_transaction()
+            self._open = True
+        sent, self._sent = self._sent, []
+        landed = {topic: (await acknowledged).offset for topic, acknowledged in sent}
+        await self._producer.send_offsets_to_transaction(dict(offsets), group)
+        await self._producer.commit_transaction()
+        self._open = False
+        return landed
 
     async def stop(self) -> None:
         """Leave. An open transaction is aborted, so that readers of committed records need not wait for it."""

@@ -82,8 +82,14 @@ class MoveGround(Ground):
         """Kill it, freeze it, or cut it off."""
         if how == "cut":
             self._signal_ways(name, signal.SIGSTOP)
+        elif name in (BROKER, REDIS) and how == "kill":
+            killed = {record.pid for record in self._stack.records() if record.name.startswith(name)}
+            self.send_service(name, signal.SIGKILL)
+            until(
+                lambda: not killed & {record.pid for record in self._stack.records()}, f"the end of {name} is noticed"
+            )
         elif name in (BROKER, REDIS):
-            self.send_service(name, signal.SIGKILL if how == "kill" else signal.SIGSTOP)
+            self.send_service(name, signal.SIGSTOP)
         else:
             for process in self._processes(name):
                 process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGSTOP)

@@ -133,6 +133,7 @@ class MoveRun(Run):
         finally:
             if hurt != "kill":
                 self._ground.heal(victim, hurt)
+        self._ground.until_services_are_ready()  # a killed broker takes as long to start as the machine is busy
         healed_s = time.monotonic()
         until(self._is_at_rest, "all moves have ended and all partitions run", patience_s=REST_S_MAX)
         self.rest_s = time.monotonic() - healed_s

@@ -1,4 +1,4 @@
-"""Right after an outage aiokafka may know no broker, and asserts that it does; that must be waited out, too."""
+"""Right after an outage aiokafka may know no broker, and asserts that it does; or it waits for what never comes."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaConnectionError
 
 from services.host.segment import is_passing
-from services.host.writer import Writer
+from services.host.writer import WriteError, Writer, WriterParams
 from services.registry.fenced import FencedWriter
 
 
@@ -46,5 +46,20 @@ def test_a_placement_instance_waits_it_out() -> None:
         with pytest.raises(KafkaConnectionError):
             await writer.fence()
         await writer.close()
+
+    asyncio.run(story())
+
+
+def test_a_commit_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker has given its transaction up long before; a task that waited on would stand still for ever."""
+
+    async def story() -> None:
+        writer = Writer("127.0.0.1:1", "stig.s.0", WriterParams(transaction_timeout_ms=30, request_timeout_ms=20))
+        for step in ("begin_transaction", "send_offsets_to_transaction"):
+            monkeypatch.setattr(writer._producer, step, nothing)
+        monkeypatch.setattr(writer._producer, "commit_transaction", asyncio.Event().wait)
+        with pytest.raises(WriteError, match="not committed in 0 s") as caught:
+            await writer.commit("group", {})
+        assert is_passing(caught.value)
 
     asyncio.run(story())
