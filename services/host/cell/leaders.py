@@ -201,6 +201,7 @@ class Leaders:
         if not isinstance(body, HotSpotModel) or body.flow not in self._led:
             return
         if is_warning(model, now_s=self._now_ms() / 1e3):
+            log.info("a hot spot is foreseen", flow=body.flow, host=body.host, in_s=body.in_s, sure=body.probability)
             led = self._led[body.flow]
             led.modelled_ms = -math.inf
             self._remodel(body.flow, led)  # ants are to price what is coming

@@ -336,22 +336,27 @@ class CellService:
 
     async def _follow_rates(self) -> None:
         """Reads what operators measure, and what the models make of it, while a flow is led here."""
-        tail = Tail(
-            self._bootstrap,
-            [catalogue.METRICS_OPERATORS, catalogue.MODELS],
-            client_id=f"stig.cell.{self._host}.rates",
-            back_ms=SURVEY_EVERY_S * 1e3,
-            on_row=self._heard_row,
-        )
-        reading: asyncio.Task[None] | None = None
+        tails = [
+            Tail(
+                self._bootstrap,
+                [topic],
+                client_id=f"stig.cell.{self._host}.{kind}",
+                back_ms=SURVEY_EVERY_S * 1e3,
+                on_row=self._heard_row,
+            )
+            # Apart: without models, or without their topic, measurements go on.
+            for kind, topic in (("rates", catalogue.METRICS_OPERATORS), ("models", catalogue.MODELS))
+        ]
+        reading: list[asyncio.Task[None]] = []
         try:
             while True:
-                if self.leaders.flows and reading is None:
-                    reading = asyncio.create_task(tail.run(now_ms=self._clock.now_ms))
-                elif not self.leaders.flows and reading is not None:
-                    reading.cancel()
-                    reading = None
+                if self.leaders.flows and not reading:
+                    reading = [asyncio.create_task(tail.run(now_ms=self._clock.now_ms)) for tail in tails]
+                elif not self.leaders.flows and reading:
+                    for task in reading:
+                        task.cancel()
+                    reading = []
                 await asyncio.sleep(SURVEY_EVERY_S)
         finally:
-            if reading is not None:
-                reading.cancel()
+            for task in reading:
+                task.cancel()
