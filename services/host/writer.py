@@ -16,6 +16,7 @@ from aiokafka.client import CoordinationType
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RequestTimedOutError
 from aiokafka.producer import sender
 
+from services.host.ending import end
 from services.host.outage import told_as_outage
 
 # A new transaction can't begin until the former one's markers are written, a few ms after its commit. aiokafka asks
@@ -24,6 +25,7 @@ sender.BACKOFF_OVERRIDE = 0.004
 
 BATCH_BYTES_MAX = 900_000
 """Below the broker's default limit of 1 MiB for a batch."""
+STOP_S_MAX = 10.0
 Headers = list[tuple[str, bytes | None]]
 NO_HEADERS: Headers = []
 
@@ -171,7 +173,15 @@ class Writer:
         except (KafkaError, AssertionError, TimeoutError):
             pass  # fenced or cut off: the broker or the next owner aborts it
         finally:
-            await self._producer.stop()
+            await self._stop_producer()
+
+    async def _stop_producer(self) -> None:
+        """It first waits for requests that are under way, and after an outage some of them never end."""
+        stopping = asyncio.create_task(self._producer.stop())
+        await asyncio.wait([stopping], timeout=STOP_S_MAX)
+        if not stopping.done():
+            await end([stopping])
+            await self._producer.client.close()
 
 
 def _closed(batch: Any, count: int) -> Any:

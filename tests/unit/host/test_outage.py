@@ -7,6 +7,7 @@ import pytest
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaConnectionError
 
+from services.host import writer as writing
 from services.host.segment import is_passing
 from services.host.writer import WriteError, Writer, WriterParams
 from services.registry.fenced import FencedWriter
@@ -61,5 +62,23 @@ def test_a_commit_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(WriteError, match="not committed in 0 s") as caught:
             await writer.commit("group", {})
         assert is_passing(caught.value)
+
+    asyncio.run(story())
+
+
+def test_a_producer_that_never_stops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its task would never be made anew; the connections are closed all the same."""
+    monkeypatch.setattr(writing, "STOP_S_MAX", 0.05)
+
+    async def story() -> None:
+        writer, closed = Writer("127.0.0.1:1", "stig.s.0"), []
+
+        async def close() -> None:
+            closed.append(True)
+
+        monkeypatch.setattr(writer._producer, "stop", asyncio.Event().wait)
+        monkeypatch.setattr(writer._producer.client, "close", close)
+        await asyncio.wait_for(writer.stop(), timeout=30)
+        assert [True] == closed
 
     asyncio.run(story())
