@@ -4,6 +4,7 @@ import random
 import signal
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +90,8 @@ class Run:
             verdict = Verdict(problems=[str(never)])
         took_s = time.monotonic() - begun_s
         evidence = None if verdict.is_good else self._keep_evidence(verdict)
-        self._withdraw()
+        with suppress(NeverError):  # a broker that is gone for good spoils the next run, too, which says so
+            self._withdraw()
         if not verdict.is_good:
             self.ground.clear()  # whatever is wrong with these hosts, the next run shall not have it
         return verdict, took_s, evidence
@@ -206,8 +208,12 @@ class Run:
         for name, start in self._log_starts.items():
             if self.ground.log(name).exists():
                 (folder / f"{name}.log").write_bytes(self.ground.log(name).read_bytes()[start:])
+        with suppress(NeverError):
+            self._write_registry(folder / "registry.txt")
+        return folder
+
+    def _write_registry(self, file: Path) -> None:
         view = answer(lambda: read_registry(self.ground.bootstrap))
         lines = [f"{slot} {each}" for slot, each in sorted(view.placements.items()) if each.flow == self.flow]
         lines += [f"{slot} {each}" for slot, each in sorted(view.statuses.items()) if slot[0].startswith(self.flow)]
-        (folder / "registry.txt").write_text("\n".join(lines) + "\n")
-        return folder
+        file.write_text("\n".join(lines) + "\n")
