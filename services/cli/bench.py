@@ -151,6 +151,35 @@ def models(
         write(found, json_file)
 
 
+@app.command()
+def placement(
+    *,
+    world: Annotated[
+        Path | None, typer.Option(help="A world file. [default: 12 hosts in 4 cities]", exists=True, dir_okay=False)
+    ] = None,
+    flows: Annotated[int, typer.Option(min=1, help="How many flows run at once.")] = 4,
+    rate: Annotated[float, typer.Option(min=1, help="Records a second for each flow.")] = 50.0,
+    seed: Annotated[int, typer.Option(help="Draws the flows' ends, and what the random strategy does.")] = 1,
+    json_file: JsonOption = None,
+) -> None:
+    """Measured latency of the same flows, placed by ants, random, producer, consumer and centralised, in a world."""
+    from services.lab.placements.measures import WORLD_FILE, Params, measure
+
+    with errors.status("starting a world") as status:
+        rows = measure(
+            Params(world_file=world or WORLD_FILE, flows=flows, rate_per_s=rate, seed=seed),
+            load_settings().settings,
+            say=status.update,
+        )
+    option = f" --world {world}" if world is not None else ""
+    found = results(
+        f"stigmergy bench placement{option} --flows {flows} --rate {rate:g} --seed {seed}", rows, seeds=[seed]
+    )
+    Console().print(table(found))
+    if json_file is not None:
+        write(found, json_file)
+
+
 def table(found: Results) -> Table:
     """The rows for a person."""
     made = Table(title=found.command, title_justify="left", caption=" · ".join(map(str, found.machine.values())))

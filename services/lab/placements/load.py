@@ -1,0 +1,101 @@
+"""Records at the sources, results at the sinks: sent and read in the regions where these stand, by one clock."""
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+TICK_S = 0.005
+USERS = 50
+TEXT = """
+flow: NAME
+sources:
+  clicks: {topic: NAME-clicks, at: SOURCE, key: id}
+operators:
+  wanted: {op: filter, input: clicks, where: "sent > 0"}
+  counts: {op: aggregate, input: wanted, by: [user], emit: {n: count(), sent: max(sent)}}
+sinks:
+  out: {input: counts, topic: NAME-counts, at: SINK, key: user}
+"""
+"""Two segments, for what is counted by user came by id. Each record gives one result, which says when it was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A flow from one region to another."""
+
+    flow: str
+    source: str
+    sink: str
+
+    @property
+    def text(self) -> str:
+        """Its file."""
+        return TEXT.replace("NAME", self.flow).replace("SOURCE", self.source).replace("SINK", self.sink)
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """Topic -> the region that leads it."""
+        return {f"{self.flow}-clicks": self.source, f"{self.flow}-counts": self.sink}
+
+
+@dataclass(slots=True)
+class Load:
+    """All routes at once, from `start` to `stop`. `bootstraps`: how clients of a region reach the brokers."""
+
+    routes: tuple[Route, ...]
+    bootstraps: Mapping[str, str]
+    per_s: float
+    _latencies_ms: dict[str, list[float]] = field(default_factory=dict)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Begin to send and to read."""
+        work = [(self._send, region) for region in sorted({route.source for route in self.routes})]
+        work += [(self._read, region) for region in sorted({route.sink for route in self.routes})]
+        self._threads = [threading.Thread(target=target, args=(region,), daemon=True) for target, region in work]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def measured(self, for_s: float) -> dict[str, list[float]]:
+        """The latencies of the results that come from now on, for so long, by flow."""
+        self._latencies_ms = {route.flow: [] for route in self.routes}
+        self._stop.wait(for_s)
+        return dict(self._latencies_ms)
+
+    def _send(self, region: str) -> None:
+        topics = [f"{route.flow}-clicks" for route in self.routes if route.source == region]
+        producer = Producer({"bootstrap.servers": self.bootstraps[region], "linger.ms": 0, "log_level": 0})
+        begin_s, sent = time.monotonic(), 0
+        while not self._stop.wait(TICK_S):
+            due = int((time.monotonic() - begin_s) * self.per_s)
+            for number in range(sent, due):
+                for topic in topics:
+                    row = {"id": number, "user": f"u{number % USERS}", "sent": time.time_ns() // 1_000}
+                    producer.produce(topic, json.dumps(row), str(number))
+            sent = due
+            producer.poll(0)
+        producer.flush(5)
+
+    def _read(self, region: str) -> None:
+        flows = {f"{route.flow}-counts": route.flow for route in self.routes if route.sink == region}
+        settings = {"bootstrap.servers": self.bootstraps[region], "group.id": uuid.uuid4().hex, "log_level": 0}
+        consumer = Consumer({**settings, "enable.auto.commit": False, "isolation.level": "read_uncommitted"})
+        consumer.assign([TopicPartition(topic, 0, 0) for topic in flows])
+        while not self._stop.is_set():
+            for message in consumer.consume(500, timeout=0.02):
+                if message.error() is None:
+                    latency_ms = (time.time_ns() / 1e3 - json.loads(message.value() or b"{}")["sent"]) / 1e3
+                    self._latencies_ms.setdefault(flows[str(message.topic())], []).append(latency_ms)
+        consumer.close()
