@@ -17,6 +17,7 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError
 
+from services.host.committed import committed_offsets
 from services.host.disk import StateFullError
 from services.host.ending import end
 from services.host.fetch import BlockConsumer
@@ -306,8 +307,7 @@ class Segment:
     async def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
         """The committed offsets with their metadata, read after the former owner was fenced; else the beginning."""
         with told_as_outage():
-            found = await self._consumer._coordinator.fetch_committed_offsets(partitions)
-        committed = {at: (each.offset, each.metadata) for at, each in found.items() if each.offset >= 0}
+            committed = await committed_offsets(self._consumer._coordinator, partitions)
         fresh = [at for at in partitions if at not in committed]
         beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
         return committed | {at: (offset, "") for at, offset in beginnings.items()}
