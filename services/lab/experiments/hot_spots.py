@@ -226,17 +226,20 @@ def _tell(body: Body, flows: list[Flow], outlook: Outlook, forecaster: Forecaste
     measured, ahead = forecaster.history.last(3).mean(axis=0), forecaster.forecast()
     foresight = foresee(outlook, ahead.values, ahead.errors, np.array(HORIZONS_S, dtype=float))
     spots = hot_spots(outlook, foresight, HotSpotParams())
-    if how == "reacting":
+    if how == "foreseeing":
+        # What is broken already is priced as it is: at what may still come, it may fit nowhere (as live, where a
+        # backlog that grows goes before a forecast).
+        _believe(body, flows, np.where(broken, measured, np.maximum(measured, ahead.values.max(axis=1))))
+        leaving = {name: spot for spot in reversed(spots) for name in movers(outlook, foresight, spot)}
+        for name, why in sorted(leaving.items()):
+            body.warn(name, HotSpotAhead(why.host, why.in_s * 1e3, why.sure))
+    elif how == "reacting":
         _believe(body, flows, measured)
+    if how != "never":
         for flow in np.flatnonzero(broken).tolist():
             stops = outlook.stops.host[outlook.stops.flow == flow]
             worst = outlook.hosts[stops[outlook.backlog_ms[stops].argmax()]]
             body.warn(flows[flow].name, HotSpotAhead(worst, 0.0, 1.0))  # the same ants, only later
-    elif how == "foreseeing":
-        _believe(body, flows, np.maximum(measured, ahead.values.max(axis=1)))
-        leaving = {name: spot for spot in reversed(spots) for name in movers(outlook, foresight, spot)}
-        for name, why in sorted(leaving.items()):
-            body.warn(name, HotSpotAhead(why.host, why.in_s * 1e3, why.sure))
     return np.array([any(spot.flow == flow.name for spot in spots) for flow in flows])
 
 
