@@ -1,5 +1,6 @@
 """The modelling service inside the embedded stack. It starts beside the rest: nothing waits for Spark."""
 
+import signal
 import sys
 
 from services.embedded.ports import LOOPBACK, choose_ports
@@ -34,6 +35,8 @@ def modelling_process(stack: EmbeddedStack, master: str, port: int) -> Process:
             "OPENBLAS_NUM_THREADS": "1",  # matrices of seven: more threads would only wait for each other
         },
         start_timeout_s=START_TIMEOUT_S,
+        # To the whole group; the JVM would end at once by SIGTERM, PySpark lets it ignore this one.
+        stop_signal=signal.SIGINT,
         stop_timeout_s=STOP_TIMEOUT_S,
         is_awaited=False,
     )

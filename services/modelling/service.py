@@ -5,6 +5,7 @@ checkpoint that Spark can't read is put aside, and the query begins with the met
 """
 
 import asyncio
+import contextlib
 import os
 import shutil
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import structlog
 from aiokafka.errors import KafkaError
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -109,8 +110,12 @@ class Service:
         self.pipeline = Pipeline(spark, self.params)
         try:
             self._keep_querying(spark, self.pipeline, on_up)
+        except Py4JError:
+            if not self._asked.is_set():  # else who asked us has asked the JVM too, and it was faster
+                raise
         finally:
             self.pipeline.close()
+        with contextlib.suppress(Py4JError, OSError):
             spark.stop()
 
     def _keep_querying(self, spark: SparkSession, pipeline: Pipeline, on_up: Callable[[], object]) -> None:
