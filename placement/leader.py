@@ -102,8 +102,8 @@ class Leader:
         self._warned_ms = -math.inf
         """When ants were last sent because of a hot spot ahead."""
         self._lessons = Lessons(params.shun_ms)
-        self._looked_at = flow
-        """The flow as it was when ants last left for it."""
+        self._looking_at = self._looked_at = flow
+        """The flow as it was when ants left for it: for this search, and for the last one that told something."""
         self._hops = 1
         """Of the scouts that found the running plan."""
         self._now_ms = now_ms
@@ -212,7 +212,7 @@ class Leader:
 
     @property
     def _has_drifted(self) -> bool:
-        """Whether the flow has become another since ants last left for it: worth ants on credit."""
+        """Whether the flow has become another since ants last brought news of it: worth ants on credit."""
         share = self.params.look_at_drift
         return self.params.watch and share is not None and self.flow.drift_from(self._looked_at) >= share
 
@@ -343,7 +343,7 @@ class Leader:
     def _begin(self, reason: Reason, rng: Chance) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
-        self._looked_at = self.flow
+        self._looking_at = self.flow
         # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
         damped = reason in _OPTIONAL and self._unmeasured_rounds == 0
         barred = self._damping.cooling(now_ms=self._now_ms) if damped else ()
@@ -411,6 +411,7 @@ class Leader:
             beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
             objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
             if objection is not None:
+                self._looked_at = self._looking_at
                 own_ms = self._measured.own_ms if self._measured is not None else math.nan
                 return self._rest([Stayed(self.flow.name, now_cost, attempt.cost_ms, objection, own_ms)])
         return self._enforce()
@@ -446,7 +447,7 @@ class Leader:
         told, left = self.standing.switch(home=self.host)
         self._gave_up = 0
         self._damping.left(left, now_ms=self._now_ms)
-        self._hops = attempt.hops
+        self._hops, self._looked_at = attempt.hops, self._looking_at
         self._earn()
         assert self.plan is not None
         published = Published(

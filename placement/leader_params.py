@@ -91,6 +91,8 @@ class LeaderParams:
 IMPROVED_LEADER = LeaderParams()
 
 LIVE_LEADER = LeaderParams(
+    patience_ms=5_000.0,
+    owed_rounds_max=12,
     max_failed_searches=2,
     cool_down_rounds=12,
     gain_ms_min=3.0,

@@ -60,6 +60,17 @@ def test_a_search_that_began_before_the_flow_changed_is_followed_by_another() ->
     assert (timer.name, timer.at_ms) == ("rest", PARAMS.watch_every_ms)
 
 
+def test_a_look_that_failed_is_made_again() -> None:
+    """Ants that got lost in a busy moment have told nothing of the flow as it is now."""
+    stage = Stage(params=replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0, look_at_drift=0.3)).placed("x", "x")
+    stage.tell(FlowChanged(_risen(stage, 4.0)))
+    for _ in range(PARAMS.max_releases):
+        stage.tell(TimerFired("patience"))
+    assert stage.leader.phase is Phase.RESTING
+    (timer,) = stage.found(SetTimer)
+    assert ("rest", PARAMS.watch_every_ms) == (timer.name, timer.at_ms)
+
+
 def test_each_edge_through_a_broker_earns() -> None:
     """A flow that runs where its source is moves data all the same, and a leader that takes over earns at once."""
     flow = Stage().leader.flow
