@@ -258,7 +258,12 @@ def _forecast_samples(seen: Seen, kind: str, which: Flags, seed: int) -> list[Sa
         for start, _ in breaks:
             if start < LEAD_S_MAX:
                 continue
-            before = [begin for begin, end in alarms if begin < start and end >= start - LEAD_S_MAX]
+            # The rest of an alarm that an earlier break raised foresees nothing: it must have begun in a calm second.
+            before = [
+                begin
+                for begin, end in alarms
+                if begin < start and end >= start - LEAD_S_MAX and not broken[begin, flow]
+            ]
             episodes += 1
             found += bool(before)
             leads += [start - max(before)] if before else []

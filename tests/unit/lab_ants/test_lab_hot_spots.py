@@ -32,6 +32,11 @@ def test_a_warning_that_comes_with_the_break_is_too_late_and_no_false_alarm() ->
     assert ((0, 1), (0, 0)) == (found["recall"], found["precision"])
 
 
+def test_the_rest_of_an_earlier_alarm_is_no_warning_of_the_next_break() -> None:
+    """It was raised by a break that had begun; bursts in a row would else count as foreseen."""
+    assert (0, 2) == counted({20, 21, 30, 31}, set(range(20, 27)))["recall"]
+
+
 def test_a_warning_that_nothing_follows_is_false() -> None:
     assert (0, 1) == counted(set(), {20})["precision"]
 
