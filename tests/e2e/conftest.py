@@ -22,16 +22,19 @@ ROOT = Path(__file__).parents[2]
 EVIDENCE = ROOT / "build" / "e2e"
 HOSTS = ("host-1", "host-2", "host-3")
 PLACEMENTS = ("placement-1", "placement-2")
+TEST_S_MAX, PATIENCE_S = 600, 240.0
+"""For a machine that has much else to do."""
 
 REPORT = pytest.StashKey[list[str]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests below this folder."""
+    """Marks the tests below this folder, and gives them time: the first one starts the stack."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(TEST_S_MAX))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,7 +70,7 @@ def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stigmergy
     shutil.copy(Path(functions.__file__), package)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755)
-    with Stigmergy(hosts=HOSTS, placements=PLACEMENTS, functions=folder) as stack:
+    with Stigmergy(hosts=HOSTS, placements=PLACEMENTS, functions=folder, patience_s=PATIENCE_S) as stack:
         yield stack
 
 
