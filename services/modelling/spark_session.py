@@ -43,14 +43,13 @@ def open_session(params: SparkParams) -> SparkSession:
         "spark.jars": ",".join(str(jar) for jar in sorted(params.jars.glob("*.jar"))),
         "spark.driver.memory": f"{params.memory_mb}m",
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:+UseSerialGC -Xss1m -XX:MaxMetaspaceSize=256m"
+            f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:+UseSerialGC -Xss4m -XX:MaxMetaspaceSize=256m"
             " -XX:ReservedCodeCacheSize=96m"
         ),
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.debug.maxToStringFields": "1000",
         "spark.local.dir": str(params.work),
         "spark.sql.warehouse.dir": str(params.work / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
