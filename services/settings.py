@@ -18,9 +18,12 @@ from platformdirs import user_cache_path, user_config_path, user_data_path
 FILE_NAME = "stigmergy.toml"
 PREFIX = "STIGMERGY_"
 CONFIG_VARIABLE = "STIGMERGY_CONFIG"
-OTHER_VARIABLES = ("DATA", "CLUSTER_KEY", "NAME", "REGION")
+OTHER_VARIABLES = ("DATA", "CLUSTER_KEY", "NAME", "REGION", "TEST_RUN")
 """After the prefix: what other parts read by themselves."""
-COMPOSE_VARIABLES = ("KAFKA_PORT", "KAFKA_HOST", "KAFKA_MEMORY", "KAFKA_HEAP", "KAFKA_IMAGE", "IMAGE")
+COMPOSE_VARIABLES = (
+    *("IMAGE", "KAFKA_IMAGE", "REDIS_IMAGE", "MODELS_IMAGE"),
+    *("KAFKA_PORT", "KAFKA_HOST", "KAFKA_MEMORY", "KAFKA_HEAP", "MODELS_MEMORY", "MODELS_HEAP_MB"),
+)
 """After the prefix: what compose/.env.example has beside all this, if it looks like a setting of ours."""
 LOOPBACK = "127.0.0.1"
 LOG_LEVELS = ("debug", "info", "warning", "error")

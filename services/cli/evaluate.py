@@ -85,7 +85,8 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
 
 def _list(experiments: Iterable["Experiment"]) -> None:
     table = Table(title="Experiments", title_justify="left")
-    for heading in ("name", "question", "seeds", "the paper"):
+    table.add_column("name", no_wrap=True)  # to be typed as it stands
+    for heading in ("question", "seeds", "the paper"):
         table.add_column(heading)
     for experiment in experiments:
         table.add_row(experiment.name, experiment.question, str(experiment.seeds), experiment.paper)
