@@ -43,9 +43,7 @@ def operators(
         )
     command = f"stigmergy bench operators --records {records} --repetitions {repetitions} --seed {seed}"
     found = results(command, rows, seeds=[seed])
-    Console().print(table(found))
-    if json_file is not None:
-        write(found, json_file)
+    _show(found, json_file)
 
 
 @app.command()
@@ -84,9 +82,7 @@ def dataplane(
     options += f" --sides '{','.join(others)}'" if others else ""
     command = f"stigmergy bench dataplane{options} --records {records} --repetitions {repetitions} --seed {seed}"
     found = results(command + (" --jvm" if jvm else ""), rows, seeds=[seed])
-    Console().print(table(found))
-    if json_file is not None:
-        write(found, json_file)
+    _show(found, json_file)
 
 
 def _chosen(text: str | None, what: str, names: Collection[str]) -> tuple[str, ...]:
@@ -118,9 +114,7 @@ def moves(
         )
     command = f"stigmergy bench moves --keys {keys} --rate {rate} --moves {count} --others {others}"
     found = results(command, rows, seeds=[])
-    Console().print(table(found))
-    if json_file is not None:
-        write(found, json_file)
+    _show(found, json_file)
 
 
 @app.command()
@@ -146,9 +140,7 @@ def models(
     options = f" --operators {operators}" if operators is not None else ""
     command = f"stigmergy bench models --rows {rows}{options} --seconds {seconds} --warm {warm} --cores {cores}"
     found = results(command, found_rows, seeds=[seed])
-    Console().print(table(found))
-    if json_file is not None:
-        write(found, json_file)
+    _show(found, json_file)
 
 
 @app.command()
@@ -175,6 +167,11 @@ def placement(
     found = results(
         f"stigmergy bench placement{option} --flows {flows} --rate {rate:g} --seed {seed}", rows, seeds=[seed]
     )
+    _show(found, json_file)
+
+
+def _show(found: Results, json_file: Path | None) -> None:
+    """To the person, and to the file if there is to be one."""
     Console().print(table(found))
     if json_file is not None:
         write(found, json_file)
