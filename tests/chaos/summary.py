@@ -1,9 +1,23 @@
 """Many runs summed up: what was done to the hosts, and what came of it."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.chaos.run import Outcome
+from tests.chaos.verdict import Verdict
+
+
+def damage(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """What must be 0 in all."""
+    return {
+        "lost": sum(each.lost for each in verdicts),
+        "duplicated": sum(each.duplicated for each in verdicts),
+        "wrong": sum(each.wrong for each in verdicts),
+        "out of order": sum(each.disordered for each in verdicts),
+        "state differences": sum(each.state_differences for each in verdicts),
+        "dead letters and late records missing or too many": sum(each.set_aside_differences for each in verdicts),
+    }
 
 
 @dataclass
@@ -31,12 +45,7 @@ class Summary:
             "records fed": sum(len(each.scenario.fed) for each in self.outcomes),
             "results": sum(each.results for each in verdicts),
             "faults": f"{faults.total()}: " + ", ".join(f"{kind} {count}" for kind, count in faults.most_common()),
-            "lost": sum(each.lost for each in verdicts),
-            "duplicated": sum(each.duplicated for each in verdicts),
-            "wrong": sum(each.wrong for each in verdicts),
-            "out of order": sum(each.disordered for each in verdicts),
-            "state differences": sum(each.state_differences for each in verdicts),
-            "dead letters and late records missing or too many": sum(each.set_aside_differences for each in verdicts),
+            **damage(verdicts),
             "repeated, for readers of uncommitted records": sum(each.repeated for each in verdicts),
             "longest gap": f"{longest.verdict.gap_s:.1f} s (seed {longest.scenario.seed})" if longest else "none",
         }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from tests.chaos.moves.matrix import HURTS, PHASES, VICTIMS
 from tests.chaos.moves.run import CellOutcome
+from tests.chaos.summary import damage
 
 NOT_PLAYED = "."
 
@@ -34,12 +35,7 @@ class Summary:
             "records fed": sum(len(each.cell.scenario.fed) for each in self.outcomes),
             "results": sum(each.results for each in verdicts),
             "moves": ", ".join(f"{count} {end}" for end, count in ends.most_common()),
-            "lost": sum(each.lost for each in verdicts),
-            "duplicated": sum(each.duplicated for each in verdicts),
-            "wrong": sum(each.wrong for each in verdicts),
-            "out of order": sum(each.disordered for each in verdicts),
-            "state differences": sum(each.state_differences for each in verdicts),
-            "dead letters and late records missing or too many": sum(each.set_aside_differences for each in verdicts),
+            **damage(verdicts),
             "longest way to rest": f"{slowest.rest_s:.1f} s ({slowest.cell})" if slowest else "none",
         }
         if self.bad:
