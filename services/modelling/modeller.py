@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from placement.fits import Execution, Moments, Service, fit_delays, fit_execution, fit_rates, fit_service
-from placement.fits.arrays import divide
+from placement.fits.arrays import Flags, divide
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.forecasts import Forecasts
@@ -112,7 +112,7 @@ class Modeller:
         if self._service is None or self._service[0] != stamp:
             window = _Window(self.rings["operator"], "operator", self.closed, self.params.window_s)
             sums = (window[name][operators.places] for name in ("served", "service_us", "service_us_sq"))
-            times, host_rates = Moments(*sums), operators.host_rates(window["arrivals"])
+            times, host_rates = Moments(*sums), operators.host_sum(window["arrivals"])
             line = fit_execution(np.where(times.count > 0, host_rates, np.nan), times.mean)
             self._service = (stamp, ServiceFit(operators.parts, times, host_rates, fit_service(times), line))
         return self._service[1]
@@ -175,12 +175,12 @@ class Modeller:
         arrivals = operators.sum(window["arrivals"])
         gaps = operators.sum(window["gaps"])
         # A silent second of an operator that is there is a rate of 0, from its first second on.
-        seen = np.maximum.accumulate(operators.sum(window["rows"]) > 0, axis=1)
+        seen = _since_first(operators.sum(window["rows"]))
         fit = fit_rates(
             arrivals, operators.sum(window["outputs"]), Moments(gaps, gaps, operators.sum(window["gaps_sq"])), seen
         )
         recent_s = self.params.recent_s
-        recent = arrivals[:, -recent_s:].sum(axis=1) / np.maximum(seen[:, -recent_s:].sum(axis=1), 1)
+        recent = _mean_of_seen(arrivals[:, -recent_s:], seen[:, -recent_s:])
         return Columns(
             RateModel,
             [f"rate/{flow}/{operator}" for flow, operator in operators.names],
@@ -201,7 +201,7 @@ class Modeller:
     def _edges(self, operators: "_Operators", window: "_Window") -> Columns:
         names, tasks = operators.tasks()
         found = {name: tasks(window[name]) for name in ("rows", "bytes_in", "bytes_out", "lag", "state_bytes")}
-        seen = np.maximum.accumulate(found["rows"] > 0, axis=1)
+        seen = _since_first(found["rows"])
         seconds = seen.sum(axis=1).astype(float)
         told = found["rows"] > 0
         last = np.where(told.any(axis=1), told.shape[1] - 1 - told[:, ::-1].argmax(axis=1), 0)
@@ -232,6 +232,8 @@ class Modeller:
         fit, line, host_rates = found.fit, found.line, found.host_rates
         waits = divide(window["wait_us"][places].sum(axis=1), window["waited"][places].sum(axis=1))
         recent_s = self.params.recent_s
+        seen = _since_first(operators.host_sum(window["rows"]))
+        host_per_s = _mean_of_seen(host_rates[:, -recent_s:], seen[:, -recent_s:])
         chosen = np.flatnonzero(np.isfinite(fit.mean))
         parts = [operators.parts[place] for place in chosen]
 
@@ -251,7 +253,7 @@ class Modeller:
                 numbers(fit.mean[chosen]),
                 numbers(fit.cs2[chosen]),
                 numbers(waits[chosen]),
-                numbers(host_rates[chosen, -recent_s:].mean(axis=1)),
+                numbers(host_per_s[chosen]),
                 line.pairs[chosen].astype(np.int64).tolist(),
                 of(line.slope),
                 of(line.intercept),
@@ -272,7 +274,7 @@ class Modeller:
         service = fit_service(Moments(sums["served"], sums["service_us"], sums["service_us_sq"]))
         seats = Seats(
             operators.parts,
-            added["arrivals"] / recent_s,
+            _mean_of_seen(sums["arrivals"], _since_first(window["rows"][operators.places])),
             divide(added["service_us"], added["served"]),
             np.nan_to_num(service.cs2, nan=1.0),
             divide(added["gaps_sq"], added["gaps"]) - 1.0,
@@ -337,10 +339,10 @@ class _Operators:
         """One row an operator, over all its hosts."""
         return _together(np.add, values[self.places], self._operator)
 
-    def host_rates(self, arrivals: Array) -> Array:
-        """For each seat the arrivals at all operators of its host."""
+    def host_sum(self, values: Array) -> Array:
+        """For each seat the sum over all operators of its host."""
         _, host = _numbered([part[0] for part in self.parts])
-        return _together(np.add, arrivals[self.places], host)[host]
+        return _together(np.add, values[self.places], host)[host]
 
     def tasks(self) -> tuple[list[Any], Callable[[Array], Array]]:
         """The segments, and how to add up what each operator of a task repeats: once a host, over all hosts."""
@@ -351,6 +353,15 @@ class _Operators:
             return _together(np.add, _together(np.maximum, values[self.places], task), segment)
 
         return segments, add
+
+
+def _since_first(rows: Array) -> Flags:
+    """Which seconds count: those from a row's first on, also where it is silent."""
+    return np.maximum.accumulate(rows > 0, axis=1)
+
+
+def _mean_of_seen(values: Array, seen: Flags) -> Array:
+    return values.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
 
 
 def _numbered(names: Sequence[Any]) -> tuple[list[Any], Indices]:

@@ -150,6 +150,19 @@ class Ground:
 
         return wait_until(known, f"{key} of second {second}")
 
+    def model_when(self, key: str, is_right: Callable[[Model], bool]) -> Model:
+        """The first model of this key that is right; if none is, the failure shows the last."""
+        last: list[Model] = []
+
+        def right() -> Model | None:
+            last[:] = [found for found in [self.model(key)] if found is not None]
+            return next(filter(is_right, last), None)
+
+        try:
+            return wait_until(right, f"a right model of {key}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the last is {last}") from None
+
     def models(self, key: str) -> list[Model]:
         """All that were ever written to the topic, in order."""
         values = self._read(MODELS.name, key)

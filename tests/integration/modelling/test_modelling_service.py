@@ -52,18 +52,29 @@ def test_metrics_become_models_in_redis_and_on_the_topic(ground: Ground, pace: P
     )
     ground.feeder.write_value(METRICS_LINKS.name, METRICS_LINKS.codec.encode(trip, topic="t"))
     ground.feeder.flush()
-    rate = ground.model_of(KEY, pace.first + 5)
-    assert (ARRIVALS, ARRIVALS) == (rate.body.per_s, rate.body.recent_per_s)
-    assert 1.0 == pytest.approx(rate.body.ca2, abs=0.05)
-    assert 0.5 == rate.body.selectivity
-    service = ground.model_of("service/bench-0/operator-0/host-0", pace.first + 5).body
-    assert 20.0 == pytest.approx(service.mean_us)
-    assert 0.5 == pytest.approx(service.cs2, abs=0.01)
-    assert 4 * ARRIVALS == pytest.approx(service.host_per_s)
-    edge = ground.model_of("edge/bench-0/bench-0.0", pace.first + 5).body
-    assert (200.0 * ARRIVALS, 100.0 * ARRIVALS) == (edge.bytes_in_per_s, edge.bytes_out_per_s)
-    ahead = ground.model_of("forecast/bench-0/operator-0", pace.first + 5).body
-    assert ARRIVALS == pytest.approx(ahead.per_s[0], rel=0.05)
+    rate = ground.model_when(
+        KEY,
+        lambda model: (
+            model.second >= pace.first + 5
+            and (ARRIVALS, ARRIVALS, 0.5) == (model.body.per_s, model.body.recent_per_s, model.body.selectivity)
+            and 1.0 == pytest.approx(model.body.ca2, abs=0.05)
+        ),
+    )
+    ground.model_when(
+        "service/bench-0/operator-0/host-0",
+        lambda model: (
+            20.0 == pytest.approx(model.body.mean_us)
+            and 0.5 == pytest.approx(model.body.cs2, abs=0.01)
+            and 4 * ARRIVALS == pytest.approx(model.body.host_per_s)
+        ),
+    )
+    ground.model_when(
+        "edge/bench-0/bench-0.0",
+        lambda model: (200.0 * ARRIVALS, 100.0 * ARRIVALS) == (model.body.bytes_in_per_s, model.body.bytes_out_per_s),
+    )
+    ground.model_when(
+        "forecast/bench-0/operator-0", lambda model: ARRIVALS == pytest.approx(model.body.per_s[0], rel=0.05)
+    )
     link = ground.model_of("link/a/broker/1", 0).body
     assert (6.0, 5.0) == (link.mean_ms, link.min_ms)
     wait_until(lambda: rate.order in {model.order for model in ground.models(KEY)}, "the same model on the topic")

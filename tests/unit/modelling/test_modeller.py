@@ -84,6 +84,13 @@ def test_an_operator_that_begins_is_not_diluted_by_the_time_before(batch: Batch)
     assert 0.0 == model.body.recent_per_s
 
 
+def test_the_rate_of_a_host_that_begins_is_not_diluted_either(batch: Batch) -> None:
+    """Its service times are fitted against that rate."""
+    modeller = Modeller(PARAMS)
+    modeller.take(batch(1_031.0, operator={TCP: steady(1_026, 1_030, 100.0), UDP: steady(1_028, 1_030, 60.0)}))
+    assert (5 * 100.0 + 3 * 60.0) / 5 == models_of(modeller)["service/talk/tcp/edge-1"].body.host_per_s
+
+
 def test_operators_of_several_hosts_are_one_rate_and_several_services(batch: Batch) -> None:
     """The rate is the flow's; how long a record takes is the host's."""
     modeller = Modeller(PARAMS)
