@@ -55,6 +55,7 @@ class Meter:
         self.bytes_in = 0
         self._latencies_ms: list[float] = []
         self.late = 0
+        self.dropped = 0
         self.dead_letters = 0
         self.slowness = 1.0
 
@@ -111,7 +112,7 @@ class Meter:
                 bytes_out=bytes_out,
                 state_bytes=state_bytes,
                 late=self.late,
-                dropped=0,
+                dropped=self.dropped,
                 dead_letters=self.dead_letters,
                 latency_ms=latency_ms,
             )
@@ -120,5 +121,5 @@ class Meter:
         self._operators = {}
         self._wait_us = _Sums()
         self._latencies_ms = []
-        self.bytes_in = self.late = self.dead_letters = 0
+        self.bytes_in = self.late = self.dropped = self.dead_letters = 0
         return rows

@@ -292,6 +292,7 @@ class Task:
             batch = outputs.get(edge.output.stream)
             if batch is not None:
                 await self._write_blocks(edge, edge.blocks(batch, parcel.origin), now_ms, born_header(parcel.born_ms))
+        self.meter.dropped += parcel.dropped
         if parcel.late.values:
             self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)

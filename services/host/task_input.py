@@ -33,7 +33,7 @@ class Parcel:
 
     `originals`: the raw records of a source by offset, for dead letters. `born_ms`: when the last of the source's
     records that it came from was written, the sample by which latency is measured; None if nobody knows. `size_bytes`:
-    of the records' values.
+    of the records' values. `dropped`: late or unreadable ones that another segment sets aside.
     """
 
     batch: Batch
@@ -43,6 +43,7 @@ class Parcel:
     originals: Mapping[int, Record] = field(default_factory=dict)
     born_ms: int | None = None
     size_bytes: int = 0
+    dropped: int = 0
 
 
 class TaskInput:
@@ -136,10 +137,21 @@ class TaskInputs:
         failed = {failure.offset for failure in arrivals.failures}
         originals = {record.offset: record for record in records if record.offset in failed} if failed else {}
         origin = Origin(at.topic, at.partition, records[0].offset)
-        late = _joined(arrivals.late, behind) if each.plan.tells else behind
+        late, dropped = behind, len(arrivals.late) + len(arrivals.failures)
+        if each.plan.tells:
+            late, dropped = _joined(arrivals.late, behind), 0
         born_ms = records[-1].timestamp
         size_bytes = sum(map(len, filter(None, values)))
-        return Parcel(batch, late, arrivals.failures, origin, originals, born_ms if born_ms >= 0 else None, size_bytes)
+        return Parcel(
+            batch,
+            late,
+            arrivals.failures,
+            origin,
+            originals,
+            born_ms if born_ms >= 0 else None,
+            size_bytes,
+            dropped,
+        )
 
     def _from_edge(self, name: str, at: TopicPartition, record: Record, now_ms: int) -> Parcel:
         block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)

@@ -17,7 +17,8 @@ class OperatorMetrics(Message, frozen=True, kw_only=True):
     - `service_us`: time to process a record;
     - `wait_us`: time a record waited before it was processed;
     - `lag`, `state_bytes`: as they were at the end of the second;
-    - `late`: records set aside as late; `dropped`: records that flow control shed;
+    - `late`, `dead_letters`: records set aside; `dropped`: late or unreadable ones of a source that another segment
+      of the flow sets aside (one reader tells). Nothing else is ever dropped;
     - `latency_ms`: from the source to here, of sampled records.
     """
 

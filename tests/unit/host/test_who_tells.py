@@ -40,12 +40,14 @@ def test_one_of_all_readers_tells() -> None:
 def test_the_other_readers_notice_what_they_leave_out_but_do_not_tell() -> None:
     """Both see the broken record, because a source that breaks for good parks them both; one hands on what is late."""
     records = [record(0, b'{"t": 100000, "user": "u"}'), record(1, b"{broken"), record(2, b'{"t": 1, "user": "u"}')]
-    late, failed = [], []
+    late, failed, dropped = [], [], {}
     for plan in plans():
         if plan.inputs[0].source is not None:
             inputs = TaskInputs(plan.inputs, 0)
             (parcel,) = inputs.read(plan.inputs[0].name, list(records), now_ms=0)
             late.append((plan.inputs[0].tells, list(parcel.late.offsets)))
             failed.append([failure.offset for failure in parcel.failures])
+            dropped[plan.inputs[0].tells] = parcel.dropped
+    assert {True: 0, False: 2} == dropped, "what one tells, the other drops, and counts"
     assert [[1], [1]] == failed
     assert [(False, []), (True, [2])] == sorted(late)

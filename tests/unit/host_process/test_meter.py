@@ -41,6 +41,17 @@ def test_arrivals_gaps_service_and_outputs_are_summed_per_operator(clock: Clock)
     assert 8 == pytest.approx(row.batch.sum)
 
 
+def test_what_did_not_reach_the_operators_is_counted_once(clock: Clock) -> None:
+    """Set aside here, or dropped because another reader of the source sets it aside."""
+    meter = Meter("shop", "shop.1", 0)
+    meter.late, meter.dropped, meter.dead_letters = 1, 2, 3
+    rows = []
+    for second in (7, 8):
+        meter.probe("large", 1, 1)
+        rows += meter.report("a", second, lag=0, state_bytes=0, bytes_out=0)
+    assert [(1, 2, 3), (0, 0, 0)] == [(row.late, row.dropped, row.dead_letters) for row in rows]
+
+
 def test_a_report_starts_anew_but_gaps_reach_over_it(clock: Clock) -> None:
     """A gap between two reports is a gap like any other."""
     meter = Meter("shop", "shop.1", 0)
