@@ -55,7 +55,8 @@ def headline(model: Model) -> str:  # noqa: PLR0911 - one line a kind
             return f"{slack.slack_ms:,.4g} ms left of {slack.bound_ms:,.6g} ms"
         case HotSpotModel() as spot:
             when = "over" if spot.in_s is None else f"in {spot.in_s:.0f} s"
-            return f"{spot.operator} on {spot.host} {when}, {spot.probability:.0%} sure"
+            leaving = f"; {', '.join(spot.leaving)} should leave" if spot.leaving else ""
+            return f"{spot.operator} on {spot.host} {when}, {spot.probability:.0%} sure{leaving}"
         case ScoreModel() as score:
             return f"{score.predictions:,} predictions{_more(' WAPE', score.wape)}"
 

@@ -20,6 +20,7 @@ from services.modelling.ring import Array, Indices, Ring
 from services.modelling.rows import Rows
 from services.modelling.signatures import signature_columns
 from services.modelling.slack import HotSpots, Seats
+from services.modelling.slack_errors import SlackErrors
 from services.modelling.sums import COLUMNS, SEPARATOR, place
 from topics.messages import EdgeModel, LinkModel, RateModel, ServiceModel
 
@@ -60,7 +61,7 @@ class ServiceFit:
 
 
 class Modeller:
-    """`take` sets cells and says how many seconds were closed; `models` fits; `dropped` names models that ended."""
+    """`take` sets cells and says how many seconds were closed; `models` fits; `sweep` names models that ended."""
 
     def __init__(self, params: FitParams) -> None:
         self.params = params
@@ -69,7 +70,7 @@ class Modeller:
         seconds = params.window_s + RING_AHEAD_S
         self.rings = {kind: Ring(len(columns), seconds) for kind, columns in COLUMNS.items()}
         self.forecasts = Forecasts(params.forecast)
-        self.hot_spots = HotSpots()
+        self.hot_spots = HotSpots(SlackErrors(params.forecast.horizons))
         self.flows: Mapping[str, FlowFacts] = {}
         self._swept = 0
         self._known: tuple[int, _Operators] | None = None
@@ -125,7 +126,9 @@ class Modeller:
         before = self._keys()
         for ring in self.rings.values():
             ring.drop_silent(self.closed - self.params.window_s)
-        self.forecasts.keep(self._operators().names)
+        operators = self._operators()
+        self.forecasts.keep(operators.names)
+        self.hot_spots.keep(operators.flows)
         return sorted(before - self._keys())
 
     def _operators(self) -> "_Operators":
@@ -139,6 +142,7 @@ class Modeller:
         operators = self._operators()
         keys = {f"{kind}/{'/'.join(name)}" for kind in ("rate", "forecast", "signature") for name in operators.names}
         keys |= {f"edge/{flow}/{segment}" for _, flow, segment, _ in operators.parts}
+        keys |= {f"{kind}/{flow}" for kind in ("slack", "hotspot") for flow in operators.flows}
         keys |= {f"service/{flow}/{operator}/{host}" for host, flow, _, operator in operators.parts}
         return keys | {f"link/{name.replace(SEPARATOR, '/')}" for name in self.rings["link"].seats()[0]}
 
@@ -329,6 +333,7 @@ class _Operators:
         self.places = places
         self.parts = [tuple(seat.split(SEPARATOR)) for seat in seats]
         """(host, flow, segment, operator) of each seat."""
+        self.flows = {flow for _, flow, _, _ in self.parts}
         flows = [(flow, operator) for _, flow, _, operator in self.parts]
         self.names, self._operator = _numbered(flows)
         self.segments = [""] * len(self.names)

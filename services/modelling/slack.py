@@ -2,6 +2,7 @@
 
 A flow waits where its segments run: a stop for each segment and host, with the rate, service and variation that were
 measured there. What it takes beside waiting is its measured latency without the waits that the model sees now.
+A warning is about the flow that is in danger, and names those that should leave: only these send ants (Synergy 3.4.1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placement.fits.arrays import divide
-from placement.hotspots import HotSpot, HotSpotParams, Outlook, Stops, foresee, hot_spots
+from placement.hotspots import Foresight, HotSpot, HotSpotParams, Outlook, Stops, foresee, hot_spots, movers
 from placement.queueing.arrays import SUMS
-from services.modelling.columns import Columns, numbers
+from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.ring import Array, Indices
+from services.modelling.slack_errors import SlackErrors
 from topics.messages import HotSpotModel, SlackModel
 
 NO_BOUND_MS = 1e12
@@ -52,6 +54,7 @@ class Ahead:
 class HotSpots:
     """Slack and warnings of all flows with a bound; `hits`, `misses` and `false` count how warnings came out."""
 
+    errors: SlackErrors
     params: HotSpotParams = field(default_factory=HotSpotParams)
     hits: int = 0
     misses: int = 0
@@ -76,13 +79,16 @@ class HotSpots:
         names = [outlook.flows[flow] for flow in bound]
         slack_ms = outlook.bounds_ms[bound] - latency_ms[bound]
         spots = [spot for spot in hot_spots(outlook, seen, self.params) if spot.flow in set(names)]
-        self._judge(dict(zip(names, slack_ms.tolist(), strict=True)), spots, ahead.horizons_s[-1], second)
-        unknown = np.full(len(names), np.nan)
+        measured = dict(zip(names, slack_ms.tolist(), strict=True))
+        self._judge(measured, spots, ahead.horizons_s[-1], second)
+        self.errors.score(second, measured)
+        self.errors.note(second, names, seen.slack_ms[bound])
+        off_ms = self.errors.of(names)
         told = Columns(
             SlackModel,
             [f"slack/{name}" for name in names],
             np.ones(len(names)),
-            unknown,
+            divide(off_ms[:, 0], np.abs(slack_ms)),
             [
                 names,
                 numbers(outlook.bounds_ms[bound]),
@@ -90,23 +96,33 @@ class HotSpots:
                 numbers(slack_ms),
                 [ahead.horizons_s] * len(names),
                 list(zip(*(numbers(seen.slack_ms[bound, each]) for each in range(len(ahead.horizons_s))), strict=True)),
-                [(None,) * len(ahead.horizons_s)] * len(names),
+                list(zip(*(optional(off_ms[:, each]) for each in range(len(ahead.horizons_s))), strict=True)),
             ],
         )
-        return [told, *self._warnings(spots, seats)]
+        return [told, *self._warnings(spots, seats, _leavers(outlook, seen, spots))]
 
-    def _warnings(self, spots: Sequence[HotSpot], seats: Seats) -> list[Columns]:
+    def keep(self, flows: set[str]) -> None:
+        """Forgets all others."""
+        self.errors.keep(flows)
+        self._warned = {flow: times for flow, times in self._warned.items() if flow in flows}
+        self._broken &= flows
+        self._told &= flows
+
+    def _warnings(
+        self, spots: Sequence[HotSpot], seats: Seats, leavers: Mapping[str, tuple[str, ...]]
+    ) -> list[Columns]:
         """The warnings that stand, and for those that do no more a word that takes them back."""
         standing = {spot.flow: spot for spot in spots}
-        rows: list[tuple[str, str, str, float | None, float, float]] = []
+        rows: list[tuple[str, str, str, float | None, float, float, tuple[str, ...]]] = []
         for flow in sorted(standing.keys() | self._told):
             spot = standing.get(flow)
             host = spot.host if spot is not None else next(p[0] for p in [*seats.parts, ("-", flow)] if p[1] == flow)
             operator = _heaviest(seats, flow, host)
             if spot is None:
-                rows.append((flow, host, operator, None, 0.0, 0.0))
+                rows.append((flow, host, operator, None, 0.0, 0.0, ()))
             else:
-                rows.append((flow, host, operator, spot.in_s, spot.slack_ms, min(spot.sure, 1.0)))
+                leaving = leavers[flow] if leavers[flow] != (flow,) else ()
+                rows.append((flow, host, operator, spot.in_s, spot.slack_ms, min(spot.sure, 1.0), leaving))
         self._told = set(standing)
         if not rows:
             return []
@@ -170,6 +186,15 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, A
     now = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1e-3])))[:, 0]
     base_ms = np.maximum(np.nan_to_num(latency_ms) - now, 0.0)
     return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), latency_ms
+
+
+def _leavers(outlook: Outlook, seen: Foresight, spots: Sequence[HotSpot]) -> dict[str, tuple[str, ...]]:
+    """Of each flow in danger who should leave; the same for all that are so at the same host and time."""
+    found: dict[tuple[str, float], tuple[str, ...]] = {}
+    for spot in spots:
+        if (spot.host, spot.in_s) not in found:
+            found[spot.host, spot.in_s] = tuple(movers(outlook, seen, spot))
+    return {spot.flow: found[spot.host, spot.in_s] for spot in spots}
 
 
 def _added(group: Indices, values: Array, count: int) -> Array:

@@ -26,6 +26,7 @@ from topics.messages.base import Amount, Count, Message, Name, Origin, Positive,
 
 HORIZONS_MAX = 16
 SIGNATURE_MAX = 240
+LEAVING_MAX = 8
 OFFSETS_MAX = 100
 
 Key = Annotated[str, msgspec.Meta(min_length=3, max_length=1_024)]
@@ -148,7 +149,8 @@ class SlackModel(Body, frozen=True, tag="slack"):
 class HotSpotModel(Body, frozen=True, tag="hotspot"):
     """A flow whose bound is about to break. `host` and `operator`: where it is tightest; `probability`: how sure.
 
-    `in_s` None takes an earlier warning back.
+    `in_s` None takes an earlier warning back. `leaving`: the flows that should leave the host, so that those that stay
+    keep their bounds; only their leaders act (Synergy 3.4.1). Empty: the flow itself.
     """
 
     flow: Name
@@ -157,6 +159,12 @@ class HotSpotModel(Body, frozen=True, tag="hotspot"):
     in_s: Amount | None
     slack_ms: float
     probability: Share
+    leaving: Annotated[tuple[Name, ...], msgspec.Meta(max_length=LEAVING_MAX)] = ()
+
+    @property
+    def leavers(self) -> tuple[str, ...]:
+        """Whose leaders are to act."""
+        return self.leaving or (self.flow,)
 
 
 class ScoreModel(Body, frozen=True, tag="score"):

@@ -76,6 +76,8 @@ class Led:
     graph: FlowGraph
     model: FlowModel
     modelled_ms: float
+    warned_at_s: int = 0
+    """The second of the last hot-spot forecast that it should leave by."""
 
 
 class Leases(Protocol):
@@ -136,6 +138,12 @@ class Leaders:
         """Flows that are led here."""
         return tuple(sorted(self._led))
 
+    def heeds(self, model: Model) -> bool:
+        """Whether a model concerns a flow that is led here."""
+        body = model.body
+        about = body.leavers if isinstance(body, HotSpotModel) else (getattr(body, "flow", None),)
+        return not self._led.keys().isdisjoint(about)
+
     async def arrange(self, view: RegistryView, surface: Surface) -> None:
         """Lead what is to be led here, and nothing else."""
         lost = set(self._surface.regions) - set(surface.regions)
@@ -195,18 +203,32 @@ class Leaders:
         return Prediction(own_ms + hops.total_ms, hops.beyond_ms(graph, where, self._delays.way_ms))
 
     def heard_model(self, model: Model) -> None:
-        """The models say something new of a flow; if it is a hot spot ahead, its leader sends ants now."""
-        self.models.add(model)
+        """The models say something new of a flow; if it is a hot spot ahead, leaders of who should leave send ants."""
         body = model.body
-        if not isinstance(body, HotSpotModel) or body.flow not in self._led:
+        if not isinstance(body, HotSpotModel):
+            self.models.add(model)
+        elif is_warning(model, now_s=self._now_ms() / 1e3):
+            for flow in body.leavers:
+                if flow in self._led:
+                    self._warn(flow, self._led[flow], body, model.second)
+
+    def _warn(self, flow: str, led: Led, spot: HotSpotModel, second: int) -> None:
+        """Several flows that are in danger may name the same one that should leave: once a second is enough."""
+        if led.warned_at_s >= second:
             return
-        if is_warning(model, now_s=self._now_ms() / 1e3):
-            log.info("a hot spot is foreseen", flow=body.flow, host=body.host, in_s=body.in_s, sure=body.probability)
-            led = self._led[body.flow]
-            led.modelled_ms = -math.inf
-            self._remodel(body.flow, led)  # ants are to price what is coming
-            assert body.in_s is not None
-            self._body.tell_leader(body.flow, HotSpotAhead(body.host, body.in_s * 1e3, body.probability))
+        led.warned_at_s = second
+        log.info(
+            "a hot spot is foreseen",
+            leaving=flow,
+            flow=spot.flow,
+            host=spot.host,
+            in_s=spot.in_s,
+            sure=spot.probability,
+        )
+        led.modelled_ms = -math.inf
+        self._remodel(flow, led)  # ants are to price what is coming
+        assert spot.in_s is not None
+        self._body.tell_leader(flow, HotSpotAhead(spot.host, spot.in_s * 1e3, spot.probability))
 
     # Who leads.
 

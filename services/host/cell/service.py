@@ -226,7 +226,7 @@ class CellService:
                 self._delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
             case OperatorMetrics() if row.flow in self.leaders.flows:
                 self.leaders.rows.add(row)
-            case Model() if getattr(row.body, "flow", None) in self.leaders.flows:
+            case Model() if self.leaders.heeds(row):
                 self.leaders.heard_model(row)
 
     def _decided(self, leader: Leader, decided: Decided) -> None:

@@ -194,6 +194,28 @@ def test_a_hot_spot_that_the_models_foresee_makes_the_leader_send_ants_now() -> 
     play(story)
 
 
+def test_only_the_leader_of_who_should_leave_acts() -> None:
+    """The flow in danger may be led elsewhere; and where it is led here, another one may be the one to leave."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        await ground.arrange()
+        leader = ground.body.leaders["talk"]
+        for about, leaving, heeded, phase in (
+            ("talk", "other", False, Phase.RESTING),
+            ("other", "talk", True, Phase.SEARCHING),
+        ):
+            body = HotSpotModel(about, "b", "large", 3.0, -5.0, 0.9, (leaving,))
+            model = Model(f"hotspot/{about}", 999, 60, 60, 0.1, 1, 1, body)
+            assert heeded is ground.leaders.heeds(model)
+            ground.leaders.heard_model(model)
+            assert phase is leader.phase, (about, leaving)
+
+    play(story)
+
+
 def _heir(flow: FlowRevision, regions: dict[str, str]) -> str:
     return pin(flow.flow, "dead", regions).host
 

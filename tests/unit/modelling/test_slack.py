@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from services.modelling.columns import Stamp
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.modeller import Modeller
@@ -21,15 +23,17 @@ def second_of(rate: float, latency_ms: float) -> dict[str, float]:
     return {"rows": 1.0, "arrivals": rate, "timed": 1.0, "latency_ms": latency_ms, **served}
 
 
-def watch(batch: Batch, rates: list[float], latencies_ms: list[float]) -> tuple[Modeller, list[dict[str, Model]]]:
-    """The models of each second of such a story."""
+def watch(
+    batch: Batch, rates: list[float], latencies_ms: list[float], *, other: tuple[float, float | None] = (1.0, None)
+) -> tuple[Modeller, list[dict[str, Model]]]:
+    """The models of each second of such a story. `other`: rate and bound of a flow on the same host."""
     modeller = Modeller(FitParams(window_s=30, recent_s=5))
-    modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(None, ())})
+    modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(other[1], ())})
     story = []
     for second, (rate, latency_ms) in enumerate(zip(rates, latencies_ms, strict=True), start=1_000):
         cells = {
             SEAT: {second: second_of(rate, latency_ms)},
-            ("edge-1", "free", "free.aa", "x"): {second: second_of(1.0, 5.0)},
+            ("edge-1", "free", "free.aa", "x"): {second: second_of(other[0], 5.0)},
         }
         modeller.take(batch(second + 1.5, operator=cells))
         found = {}
@@ -79,3 +83,39 @@ def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:
     """The score must be honest about what nobody saw coming."""
     modeller, _ = watch(batch, [200.0] * 40, [30.0] * 35 + [500.0] * 5)
     assert (0, 1) == (modeller.hot_spots.hits, modeller.hot_spots.misses)
+
+
+@pytest.mark.parametrize(("other", "leaving"), [((1.0, None), ("talk",)), ((600.0, 40.0), ("free",))])
+def test_only_who_should_leave_is_named(
+    batch: Batch, other: tuple[float, float | None], leaving: tuple[str, ...]
+) -> None:
+    """If all on a hot host sent ants, all would go to the same cool one. Of two, the one that leaves the most slack."""
+    climb = [200.0] * 30 + [200.0 + 20.0 * step for step in range(50)]
+    _, story = watch(batch, climb, [30.0] * 80, other=other)
+    body = next(models["hotspot/talk"] for models in story if "hotspot/talk" in models).body
+    assert isinstance(body, HotSpotModel)
+    assert leaving == body.leavers
+
+
+def test_a_slack_ahead_says_how_far_off_such_forecasts_were(batch: Batch) -> None:
+    """Nothing before one has come due; then the mean size of the errors, and over the slack itself as the error."""
+    _, story = watch(batch, [200.0] * 40, [30.0] * 20 + [60.0] * 20)
+    first, last = story[0]["slack/talk"], story[-1]["slack/talk"]
+    assert isinstance(first.body, SlackModel)
+    assert isinstance(last.body, SlackModel)
+    assert (None, (None, None, None)) == (first.error, first.body.ahead_error_ms)
+    soon, later, latest = last.body.ahead_error_ms
+    assert soon is not None
+    assert later is not None
+    assert latest is not None
+    assert 0 < soon < later < latest < 31.0, "the jump of 30 ms was missed for as many seconds as the horizon has"
+    assert pytest.approx(soon / last.body.slack_ms, rel=1e-4) == last.error
+
+
+def test_what_is_known_of_a_flow_ends_with_it(batch: Batch) -> None:
+    """A slack that stands on the topic for ever would be taken for a flow that runs."""
+    modeller, story = watch(batch, [200.0] * 5, [30.0] * 5)
+    assert "slack/talk" in story[-1]
+    for second in range(1_005, 1_070):
+        modeller.take(batch(second + 1.5, operator={("edge-1", "free", "free.aa", "x"): {second: second_of(1.0, 5.0)}}))
+    assert {"slack/talk", "hotspot/talk"} <= set(modeller.sweep())
