@@ -6,6 +6,7 @@ import pytest
 
 from services.lab.dataplane import recovery, small_batches, throughput
 from services.lab.dataplane.ground import BenchError
+from services.lab.dataplane.metering import BATCH, metering
 from services.lab.dataplane.trial import Patience, Sample, Speed, speed
 
 
@@ -98,3 +99,10 @@ def test_a_recovery_that_read_the_whole_history_is_not_one_from_a_snapshot(tmp_p
     """Else a snapshot that was not used would be measured as one."""
     with pytest.raises(BenchError, match="3,000 entries"):
         recovery._took_s(_log(tmp_path / "log", 3_000), entries=1_000)
+
+
+def test_measuring_a_batch_costs_less_than_two_per_cent_of_what_the_batch_costs() -> None:
+    """At 3 us a record, the least that any of our benches saw."""
+    batch, report = metering(1)
+    assert batch.value < 0.02 * 3.0 * BATCH
+    assert report.value > batch.value
