@@ -2,11 +2,13 @@
 
 import re
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from placement.moves import ENDED, Phase
 from services.cli.assign import find_slots
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
@@ -15,10 +17,13 @@ from services.cli.screen import busy, console, print_json, show_error
 from services.registry.asking import ENDS, POLL_S, answers_to, ask, wait_answer
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
+from services.registry.view import Slot
+from topics import catalogue
 from topics.messages import Decision
 
 app = typer.Typer()
 
+ANSWER_S_MAX = 20.0
 PARTITIONS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
 
@@ -41,14 +46,15 @@ def move(
     wanted = [slot for slot in slots if not numbers or slot[1] in numbers]
     if missing := sorted(numbers - {slot[1] for slot in slots}):
         raise RegistryError(f"{name} has no partition {missing[0]}", f"it has {len(slots)}: 0 to {len(slots) - 1}")
-    partitions = tuple(slot[1] for slot in wanted)
-    request = ask(address, "move", flow, segment=wanted[0][0], partitions=partitions, host=host)
+    deadline_s = time.monotonic() + timeout_s
     with busy("moving"):
-        answer = wait_answer(address, request, timeout_s=min(20.0, timeout_s))
-        ends = _wait(address, request, answer, timeout_s) if wait else [answer]
+        answer = _ask(address, flow, wanted, host, deadline_s)
+        while wait and "moving" in answer.evidence and _until_at_rest(address, wanted, deadline_s):
+            answer = _ask(address, flow, wanted, host, deadline_s)
+        ends = _wait(address, answer, deadline_s) if wait else [answer]
     failed = [each for each in ends if each.kind in ("refused", "rolled_back", "abandoned")]
     if as_json:
-        print_json({"request": request, "decisions": ends})
+        print_json({"request": answer.request, "decisions": ends})
     else:
         for each in ends:
             mark = ("✗ ", "bold red") if each in failed else ("✓ ", "bold green")
@@ -74,12 +80,27 @@ def parse_operator(text: str) -> tuple[str, set[int]]:
     return name, found
 
 
-def _wait(bootstrap: str, request: str, answer: Decision, timeout_s: float) -> list[Decision]:
+def _ask(bootstrap: str, flow: str, slots: Sequence[Slot], host: str, deadline_s: float) -> Decision:
+    partitions = tuple(slot[1] for slot in slots)
+    request = ask(bootstrap, "move", flow, segment=slots[0][0], partitions=partitions, host=host)
+    return wait_answer(bootstrap, request, timeout_s=min(ANSWER_S_MAX, max(1.0, deadline_s - time.monotonic())))
+
+
+def _until_at_rest(bootstrap: str, slots: Sequence[Slot], deadline_s: float) -> bool:
+    """Ants move what they find a better place for at any time: ours comes next. False if the time is over."""
+    while time.monotonic() < deadline_s:
+        moves = read_registry(bootstrap, catalogue.MOVES).moves.values()
+        if not any((each.segment, each.partition) in slots and Phase(each.phase) not in ENDED for each in moves):
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
+def _wait(bootstrap: str, answer: Decision, deadline_s: float) -> list[Decision]:
     """How each partition's move ended; the answer itself if there was nothing to move."""
     moving = int(answer.what.split(" ", 1)[0]) if answer.kind == "accepted" else 0
-    deadline_s = time.monotonic() + timeout_s
     while moving and time.monotonic() < deadline_s:
-        ends = [each for each in answers_to(bootstrap, request) if each.kind in ENDS]
+        ends = [each for each in answers_to(bootstrap, str(answer.request)) if each.kind in ENDS]
         if len(ends) >= moving:
             return ends
         time.sleep(POLL_S)

@@ -18,11 +18,12 @@ from topics.messages import CommittedPlan, Placement
 
 
 class UnfitError(Exception):
-    """Something can't be carried out as things are; `why` is told to people."""
+    """Something can't be carried out as things are; `why` is told to people, `evidence` to programs."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, **evidence: str) -> None:
         super().__init__(why)
         self.why = why
+        self.evidence = evidence
 
 
 def check(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> None:

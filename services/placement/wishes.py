@@ -34,6 +34,7 @@ def answer(request: Request, situation: Situation, carriage: Carriage, params: P
             flow=request.flow,
             request=request.request,
             plan=request.hash,
+            evidence=unfit.evidence,
         )
 
 
@@ -85,7 +86,7 @@ def _move(request: Request, situation: Situation, carriage: Carriage, params: Pl
                 f"{slot[0]}/{slot[1]} is on host {placement.host}, which is gone; it is placed anew by itself"
             )
         if slot in carriage.under_way():
-            raise UnfitError(f"{slot[0]}/{slot[1]} is moving already")
+            raise UnfitError(f"{slot[0]}/{slot[1]} is moving already", moving=f"{slot[0]}/{slot[1]}")
     moving = [slot for slot in slots if situation.view.placements[slot].host != request.host]
     for slot in moving:
         placement = situation.view.placements[slot]

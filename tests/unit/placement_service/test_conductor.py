@@ -166,6 +166,8 @@ def test_a_persons_move_is_answered_and_made(office: Any, pick: Any, segment: st
     ]
     office.wish("r2", "move", segment=segment, partitions=(1,), host="c")
     assert [("refused", f"{segment}/1 is moving already")] == pick["decisions"](office.look())
+    (refused,) = (each for each in office.view.decisions.values() if each.request == "r2")
+    assert {"moving": f"{segment}/1"} == refused.evidence
 
 
 def test_a_withdrawn_flow_runs_nowhere(office: Any) -> None:

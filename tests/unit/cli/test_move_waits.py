@@ -1,0 +1,70 @@
+"""`stigmergy move` of something that ants are moving at that moment: it comes next, and is not refused."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from services.cli import move
+from topics.messages import Decision
+
+SLOT = ("talk.aa", 0)
+
+
+def decided(kind: str, what: str, **evidence: str) -> Decision:
+    return Decision(
+        decision="d", kind=kind, by="p1", decided_ms=1, what=what, why="it is so", request="r", evidence=evidence
+    )
+
+
+class Registry:
+    """Another move of the partition is under way for so many looks."""
+
+    def __init__(self, answers: list[Decision], busy_looks: int) -> None:
+        self.answers = iter(answers)
+        self.busy_looks = busy_looks
+        self.asked: list[str] = []
+
+    def read(self, *_: object) -> Any:
+        self.busy_looks -= 1
+        other = SimpleNamespace(segment="talk.aa", partition=0, phase="warming" if self.busy_looks > 0 else "done")
+        return SimpleNamespace(moves={"m": other})
+
+    def ask(self, *_: object, host: str, **__: object) -> str:
+        self.asked.append(host)
+        return "r"
+
+    def answer(self, *_: object, **__: object) -> Decision:
+        return next(self.answers)
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    found = Registry([decided("refused", "to move", moving="talk.aa/0"), decided("accepted", "0 partitions")], 3)
+    monkeypatch.setattr(move, "find_slots", lambda *_: [SLOT])
+    monkeypatch.setattr(move, "read_registry", found.read)
+    monkeypatch.setattr(move, "ask", found.ask)
+    monkeypatch.setattr(move, "wait_answer", found.answer)
+    return found
+
+
+def run(*arguments: str) -> int:
+    return CliRunner().invoke(move.app, ["talk", "tcp", "core-1", "--bootstrap", "localhost:1", *arguments]).exit_code
+
+
+def test_it_waits_for_the_other_move_and_asks_again(registry: Registry) -> None:
+    assert 0 == run("--json")
+    assert ["core-1", "core-1"] == registry.asked
+    assert registry.busy_looks <= 1
+
+
+def test_without_waiting_it_is_told_at_once(registry: Registry) -> None:
+    assert 1 == run("--no-wait")
+    assert ["core-1"] == registry.asked
+
+
+def test_it_waits_no_longer_than_it_is_told(registry: Registry) -> None:
+    registry.busy_looks = 1_000_000
+    assert 1 == run("--timeout", "0.5")
+    assert ["core-1"] == registry.asked
