@@ -1,4 +1,4 @@
-"""Fixtures that all tests share: one real broker and one real Redis for the whole test run, started on first use.
+"""What all tests share: how property tests search, and one real broker and one real Redis, started on first use.
 
     def test_x(kafka, topic):             # kafka: bootstrap address; topic: makes a topic and gives its name
         name = topic(partitions=4, config={"cleanup.policy": "compact"})
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from services.cluster_key import KEY_VARIABLE
 from services.embedded import EmbeddedStack, StackParams
@@ -22,6 +23,11 @@ from services.embedded.record import read_record
 
 os.environ.setdefault(KEY_VARIABLE, "the key of all hosts that tests start")
 os.environ.setdefault("STIGMERGY_MODELS", "false")  # Spark takes a core for ten seconds; who tests it starts it
+
+# The same examples in every run, whatever the machine and however slow it is just now: what fails for one fails for
+# all, and again. To search elsewhere: `pytest --hypothesis-profile default`.
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("same")
 
 
 @dataclass(frozen=True)

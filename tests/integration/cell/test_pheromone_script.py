@@ -63,7 +63,7 @@ async def kept(redis: Redis, host: str) -> VectorState:
 
 
 @pytest.mark.timeout(300)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(params=params, history=st.lists(deeds, max_size=60))
 def test_script_and_brain_agree(redis_url: str, params: PheromoneParams, history: list[tuple[str, str, float]]) -> None:
     """Whoever reads pheromone from Redis sees what the ants at the cell see, to nine digits."""

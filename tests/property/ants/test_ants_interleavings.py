@@ -34,7 +34,7 @@ def contests(draw: st.DrawFn) -> tuple[list[EnforcementAnt], int, set[int]]:
     return ants, draw(st.integers(0, 10_000)), lost
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(contests())
 def test_ants_of_several_leaders_never_overbook_and_never_deadlock(
     contest: tuple[list[EnforcementAnt], int, set[int]],

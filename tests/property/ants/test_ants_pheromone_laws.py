@@ -3,7 +3,7 @@
 import math
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.pheromone import PheromoneParams, PheromoneVector
@@ -21,7 +21,6 @@ deeds = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(deeds, max_size=60), st.floats(0.0, 0.5))
 def test_probabilities_sum_to_one_and_keep_their_floor(history: list[tuple[str, str, float]], floor: float) -> None:
     """Ants draw from these numbers; a sum that drifts or a zero that sticks would bias every later choice."""
@@ -46,7 +45,6 @@ def test_probabilities_sum_to_one_and_keep_their_floor(history: list[tuple[str, 
             assert vector.choose(Random(1)) is None
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(3, 12), st.sampled_from(Shape))
 def test_chains_cover_a_flow_and_their_edges_add_up_to_its_paths(seed: int, tasks: int, shape: Shape) -> None:
     """If a chain missed a task or an edge, its cost would be missing from every report."""

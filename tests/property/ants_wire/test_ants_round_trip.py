@@ -111,7 +111,7 @@ def gate() -> Gate:
     return Gate("mid", KEY, opened_ms=0.0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ant=ANTS, hops=st.integers(0, 256))
 def test_every_message_survives_the_round_trip(ant: Any, hops: int) -> None:
     """The brain on the other host must see exactly what the brain here sent."""
@@ -121,7 +121,7 @@ def test_every_message_survives_the_round_trip(ant: Any, hops: int) -> None:
     assert contents == gate().admit(value, topic=topic.name, partition=0, offset=0, now_ms=6.0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(value=st.binary(max_size=300))
 def test_random_bytes_are_refused_and_counted(value: bytes) -> None:
     """Anybody may write to a topic."""
@@ -137,7 +137,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(plain=PLAIN)
 def test_well_sealed_nonsense_is_refused_and_counted(plain: Any) -> None:
     """A host with the key may still have a bug, or another version."""
@@ -150,7 +150,7 @@ def test_well_sealed_nonsense_is_refused_and_counted(plain: Any) -> None:
     assert {Refusal.UNREADABLE: 1} == dict(at.refused)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ant=ANTS, data=st.data())
 def test_an_ant_with_one_part_replaced_is_misshapen_or_still_an_ant(ant: Any, data: st.DataObject) -> None:
     """Nothing but MisshapenError may come out of the decoder, whatever is put where."""

@@ -32,7 +32,7 @@ from topics.expressions.tree import Tree
 Record = dict[str, Any]
 Oracle = Callable[[Tree, Record], Any]
 pytestmark = pytest.mark.filterwarnings("error::SyntaxWarning")  # Python's compiler finds the generated code odd
-quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+quick = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 # Records: every JSON-like value in every field, or no field at all.
 NUMBERS = (0, 1, -2, 3, 2**53 + 1, 2**63 - 1, -(2**63), 2**64, 10**400, 1_700_000_000_123, 253_402_300_799_999)

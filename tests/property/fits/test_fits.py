@@ -36,7 +36,7 @@ def draw(rng: np.random.Generator, rows: int, seconds: int) -> list[list[Array]]
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_rates_are_those_of_the_plain_formulas(seed: int) -> None:
     rng = np.random.default_rng(seed)
     gaps = draw(rng, 5, 20)
@@ -53,7 +53,7 @@ def test_rates_are_those_of_the_plain_formulas(seed: int) -> None:
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_service_and_delays_are_those_of_the_plain_formulas(seed: int) -> None:
     rng = np.random.default_rng(seed)
     samples = draw(rng, 4, 30)
@@ -72,7 +72,7 @@ def test_service_and_delays_are_those_of_the_plain_formulas(seed: int) -> None:
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_line_is_the_weighted_least_squares_line(seed: int) -> None:
     """Pair by pair: scipy's line gives the first weights, what is wild is held back, numpy's fit is ours."""
     rng = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def test_two_of_three_new_times_are_inside_one_standard_error(noise: str) -> Non
 
 
 @given(seeds)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_no_window_is_too_poor_or_too_odd_for_a_fit(seed: int) -> None:
     """Nothing measured, one second, equal rates, zeros and giants: NaN or a number, never a warning or an error."""
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from services.host.cell.flow_measures import measure_flow
@@ -19,7 +19,7 @@ from topics.flow.graph import FlowGraph, Segment
 from topics.messages import Moments, OperatorMetrics
 
 Flows = st.SearchStrategy[Flow]
-MOST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MOST = settings(max_examples=60)
 REGIONS = {"ant": "north", "bee": "north", "cat": "south"}
 CAPACITIES = {"ant": 1.0, "bee": 2.0, "cat": 0.5}
 SPAN_S = 10

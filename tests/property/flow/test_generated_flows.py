@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics.expressions import compile_record
@@ -25,7 +25,7 @@ from topics.flow.write import flow_values
 SOURCE_FIELDS = ["a", "b", "c"]
 Flows = st.SearchStrategy[Flow]
 RECORDS = 40
-MOST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MOST = settings(max_examples=60)
 
 
 @given(data=st.data())
@@ -120,7 +120,7 @@ Placed = list[tuple[int, Record]]
 
 
 @given(data=st.data())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 def test_records_that_belong_together_are_in_one_partition(data: st.DataObject, flows: Flows):
     """The promise of re-keys: every group and every pair of a join meets in one place, and no re-key was left out."""
     graph = data.draw(flows).graph()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics.flow.document import Value
@@ -46,7 +46,7 @@ WORDS = [
     "s",
     "f",
 ]
-MOST = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MOST = settings(max_examples=100)
 
 
 def graph_or_problems(content: bytes) -> None:

@@ -184,7 +184,7 @@ def settle(world: World) -> None:
 
 
 @given(actions=st.lists(st.sampled_from(WEIGHTED), max_size=60))
-@settings(deadline=None, max_examples=600)
+@settings(max_examples=600)
 def test_whatever_happens_the_move_ends_with_exactly_one_owner(actions: list[str]) -> None:
     """Any party dies, freezes or comes back between any two steps."""
     world = World()

@@ -36,7 +36,7 @@ def moved(intake: SourceIntake, changelog: dict[tuple[str, bytes], bytes | None]
     return other
 
 
-@settings(max_examples=900, deadline=None)
+@settings(max_examples=900)
 @given(st.binary(max_size=40), st.binary(max_size=6), st.booleans())
 def test_each_record_is_in_time_late_or_failed_by_what_came_before_it(drawn, cuts, moves) -> None:
     """The decision must depend on the partition's order alone, not on batches or on which host reads it."""
@@ -117,7 +117,7 @@ class Listener:
             self.reached[name] = max(self.reached[name], each)
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(st.binary(max_size=60), st.booleans())
 def test_an_input_is_as_far_as_its_slowest_partition_that_is_not_idle(drawn, moves) -> None:
     """A silent partition must not stop the flow, and one that speaks again must not turn time back."""

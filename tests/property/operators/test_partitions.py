@@ -168,7 +168,7 @@ def batches(rng: random.Random, partition: list[Row]) -> list[Batch]:
     return [*made, Batch.empty(END_MS)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_segments_and_partitions_do_not_change_results(seed: int) -> None:
     """Placement may cut and move a flow as it likes: its user must never see it."""

@@ -65,7 +65,7 @@ def cut(values: list[dict[str, Any]], cuts: bytes) -> Iterator[Batch]:
         start = stop
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.binary(max_size=20), st.binary(max_size=5), st.integers(5, 9))
 def test_a_function_is_called_for_each_record_and_only_failing_records_are_lost(drawn, cuts, limit) -> None:
     """One bad record, or one bad function, must never stop a flow or touch its neighbours."""
@@ -92,7 +92,7 @@ def test_a_function_is_called_for_each_record_and_only_failing_records_are_lost(
     assert records(drawn)[:1] == values[:1]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.binary(max_size=20), st.binary(max_size=5), st.booleans())
 def test_state_belongs_to_its_key_and_a_failed_call_leaves_it_as_it_was(drawn, cuts, moves) -> None:
     """Otherwise a retried or replayed record would count twice, and a move would change results."""

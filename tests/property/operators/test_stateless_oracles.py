@@ -114,7 +114,7 @@ def run(operator: Operator, given_rows: list[Row], sizes: list[int]) -> list[Row
     return found
 
 
-@settings(max_examples=900, deadline=None)
+@settings(max_examples=900)
 @given(rows, cuts, conditions)
 def test_a_filter_keeps_exactly_the_records_for_which_its_condition_is_true(given_rows, sizes, where) -> None:
     """Null, false and wrong types must all drop a record: a filter that lets doubt through corrupts what follows."""
@@ -122,7 +122,7 @@ def test_a_filter_keeps_exactly_the_records_for_which_its_condition_is_true(give
     assert expected == run(make(specs.Filter("in", parse(where))), given_rows, sizes)
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(rows, cuts, named_fields)
 def test_a_projection_has_the_named_fields_and_no_others(given_rows, sizes, fields) -> None:
     """Consumers rely on every field being there, null or not."""
@@ -131,7 +131,7 @@ def test_a_projection_has_the_named_fields_and_no_others(given_rows, sizes, fiel
     assert expected == run(make(spec), given_rows, sizes)
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(rows, cuts, st.one_of(st.just([]), named_fields), st.sets(st.sampled_from(["a", "s", "xs", "gone"]), max_size=2))
 def test_a_map_sets_and_drops_fields_and_leaves_its_input_alone(given_rows, sizes, fields, drop) -> None:
     """Values are shared between branches of a flow: a map that changed its input would change its siblings' too."""
@@ -147,7 +147,7 @@ def test_a_map_sets_and_drops_fields_and_leaves_its_input_alone(given_rows, size
     assert before == [value for value, *_ in given_rows]
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(rows, cuts, st.sampled_from(["item", "xs"]))
 def test_a_flat_map_gives_one_record_for_each_element(given_rows, sizes, into) -> None:
     """What is not a list has no elements; it must neither fail nor pass as one element."""
@@ -159,7 +159,7 @@ def test_a_flat_map_gives_one_record_for_each_element(given_rows, sizes, into) -
     assert expected == run(make(specs.FlatMap("in", parse("xs"), into)), given_rows, sizes)
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=700)
 @given(rows, cuts, st.lists(conditions, min_size=1, max_size=3), st.booleans())
 def test_a_split_gives_each_record_to_the_first_route_that_takes_it(given_rows, sizes, wheres, has_rest) -> None:
     """A record on two routes would be counted twice where they meet again."""
@@ -178,7 +178,7 @@ def test_a_split_gives_each_record_to_the_first_route_that_takes_it(given_rows, 
     assert expected == found
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(rows)
 def test_a_union_passes_everything_on_and_is_as_far_as_its_slowest_input(given_rows) -> None:
     """A watermark ahead of one input would close windows that this input still has records for."""
@@ -197,7 +197,7 @@ def test_a_union_passes_everything_on_and_is_as_far_as_its_slowest_input(given_r
         )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(rows, cuts, conditions)
 def test_what_is_split_and_united_again_comes_in_its_old_order(given_rows, sizes, where) -> None:
     """Operators that look at order (dedupe, first, last) must not depend on where the input was cut."""

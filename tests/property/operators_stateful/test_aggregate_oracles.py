@@ -193,7 +193,7 @@ def check(streams: SimpleNamespace, drawn: bytes, names: Names, window: specs.Wi
         assert same(want, have), (want, have)
 
 
-@settings(max_examples=1200, deadline=None, print_blob=True)
+@settings(max_examples=1200)
 @given(drawn=entropy, names=names, size_and_hop=sizes, on=emit_on)
 def test_tumbling_and_hopping_aggregates_give_what_their_windows_hold(
     streams: SimpleNamespace, drawn: bytes, names: Names, size_and_hop: tuple[int, int], on: Any
@@ -202,7 +202,7 @@ def test_tumbling_and_hopping_aggregates_give_what_their_windows_hold(
     check(streams, drawn, names, specs.Window(size_ms=size_and_hop[0], hop_ms=size_and_hop[1], emit=on))
 
 
-@settings(max_examples=800, deadline=None, print_blob=True)
+@settings(max_examples=800)
 @given(drawn=entropy, names=names, gap_ms=st.sampled_from([1, 2, 5, 9]), on=emit_on)
 def test_session_aggregates_give_chains_of_records_less_than_the_gap_apart(
     streams: SimpleNamespace, drawn: bytes, names: Names, gap_ms: int, on: Any
@@ -211,7 +211,7 @@ def test_session_aggregates_give_chains_of_records_less_than_the_gap_apart(
     check(streams, drawn, names, specs.Window(gap_ms=gap_ms, emit=on))
 
 
-@settings(max_examples=400, deadline=None, print_blob=True)
+@settings(max_examples=400)
 @given(drawn=entropy, names=names)
 def test_running_aggregates_give_the_result_so_far_for_each_record(
     streams: SimpleNamespace, drawn: bytes, names: Names

@@ -69,7 +69,7 @@ def bag(rows: list[dict[str, Any]]) -> Counter[tuple[tuple[str, Any], ...]]:
     return Counter(tuple(sorted(row.items())) for row in rows)
 
 
-@settings(max_examples=400, deadline=None, print_blob=True)
+@settings(max_examples=400)
 @given(drawn=entropy)
 def test_top_talkers_fused_in_one_program_are_those_of_the_list(streams: SimpleNamespace, drawn: bytes) -> None:
     """The flagship flow: results of a window reach top_k in the batch that closes it, and leave in the same batch."""
@@ -82,7 +82,7 @@ def test_top_talkers_fused_in_one_program_are_those_of_the_list(streams: SimpleN
     assert bag(expected) == bag([row for row, _, _ in rows])
 
 
-@settings(max_examples=400, deadline=None, print_blob=True)
+@settings(max_examples=400)
 @given(drawn=entropy)
 def test_top_talkers_are_the_same_with_a_re_key_between(streams: SimpleNamespace, drawn: bytes) -> None:
     """Two upstream partitions by src, a re-key to net: the rows of one window come in pieces, one after the other."""
@@ -111,7 +111,7 @@ def test_top_talkers_are_the_same_with_a_re_key_between(streams: SimpleNamespace
     assert bag(top_talkers([(each.time, each.value) for each in stream.arrivals])) == bag(found)
 
 
-@settings(max_examples=400, deadline=None, print_blob=True)
+@settings(max_examples=400)
 @given(drawn=entropy, within_ms=st.sampled_from([2, 9, 30]))
 def test_windows_after_a_left_join_count_the_lonely_records_too(
     streams: SimpleNamespace, drawn: bytes, within_ms: int

@@ -34,7 +34,7 @@ def kept(records: list[tuple[int, dict[str, Any]]], within_ms: int) -> list[tupl
     return result
 
 
-@settings(max_examples=900, deadline=None, print_blob=True)
+@settings(max_examples=900)
 @given(drawn=st.binary(max_size=75), within_ms=st.sampled_from([0, 1, 5, 20, 500]))
 def test_dedupe_keeps_the_first_of_each_key_within_its_time(
     streams: SimpleNamespace, drawn: bytes, within_ms: int

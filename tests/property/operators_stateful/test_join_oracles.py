@@ -56,7 +56,7 @@ def counted(rows: list[tuple[int, Any, Any]]) -> Counter[str]:
     return Counter(map(repr, rows))
 
 
-@settings(max_examples=1000, deadline=None, print_blob=True)
+@settings(max_examples=1000)
 @given(
     drawn=st.binary(max_size=75),
     within_ms=st.sampled_from([0, 1, 4, 15, 60]),
@@ -77,7 +77,7 @@ def test_a_join_gives_every_pair_once_and_every_lonely_record_once(
         assert side.get(name) == value["id"], "the `on` field has its left name, also where only the right one is there"
 
 
-@settings(max_examples=150, deadline=None, print_blob=True)
+@settings(max_examples=150)
 @given(drawn=st.binary(max_size=60))
 def test_a_join_with_emit_gives_the_fields_it_computes(streams: SimpleNamespace, drawn: bytes) -> None:
     """A row without a partner has null on the other side, which expressions pass on as null."""

@@ -82,7 +82,7 @@ orders = st.sampled_from(["desc", "asc"])
 sizes = st.sampled_from([(5, 5), (12, 4), (9, 6), (7, 3)])
 
 
-@settings(max_examples=700, deadline=None, print_blob=True)
+@settings(max_examples=700)
 @given(drawn=entropy, fields=pers, order=orders, shape=st.tuples(k_values, sizes))
 def test_top_k_ranks_the_records_of_each_window(
     streams: SimpleNamespace, drawn: bytes, fields: tuple[str, ...], order: Order, shape: tuple[int, tuple[int, int]]
@@ -105,7 +105,7 @@ def test_top_k_ranks_the_records_of_each_window(
     assert sorted(end for end, _ in bare) == [end for end, _ in bare], "windows close in order"
 
 
-@settings(max_examples=500, deadline=None, print_blob=True)
+@settings(max_examples=500)
 @given(drawn=entropy, k=k_values, fields=pers, order=orders)
 def test_top_k_without_a_window_ranks_the_rows_of_one_event_time(
     streams: SimpleNamespace, drawn: bytes, k: int, fields: tuple[str, ...], order: Order
@@ -120,7 +120,7 @@ def test_top_k_without_a_window_ranks_the_rows_of_one_event_time(
     assert as_bag(rankings(records, fields, k, order, windows)) == as_bag(found)
 
 
-@settings(max_examples=400, deadline=None, print_blob=True)
+@settings(max_examples=400)
 @given(drawn=entropy, k=k_values, size=st.sampled_from([4, 15]), order=orders)
 def test_top_k_on_change_gives_the_new_ranking_for_each_record_that_changes_it(
     streams: SimpleNamespace, drawn: bytes, k: int, size: int, order: Order

@@ -31,7 +31,7 @@ def check_same(problem: Problem, ledger: Ledger, placement: Placement) -> None:
     assert worth.cost_ms == pytest.approx(ledger.cost_ms(), rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_after_any_moves_the_ledger_says_what_the_evaluator_says(make_problem: MakeProblem, seed: int) -> None:
     """A ledger that drifted would let the ants chase a price that doesn't exist."""
@@ -56,7 +56,7 @@ def test_after_any_moves_the_ledger_says_what_the_evaluator_says(make_problem: M
     check_same(problem, ledger, placement)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_taps_price_alike_in_the_ledger_and_from_scratch(make_problem: MakeProblem, seed: int) -> None:
     """A reused task carries another flow's latency; both evaluators must follow it, also after the tapped one moved."""
@@ -80,7 +80,7 @@ def test_taps_price_alike_in_the_ledger_and_from_scratch(make_problem: MakeProbl
     check_same(problem, ledger, placement.moved(served.name, "t1", names[host]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(seed=SEEDS)
 def test_a_newcomers_price_is_what_the_evaluator_finds_afterwards(make_problem: MakeProblem, seed: int) -> None:
     """A scout's promise must equal what is found once its report is carried out: own latency, impact on others."""
@@ -103,7 +103,7 @@ def test_a_newcomers_price_is_what_the_evaluator_finds_afterwards(make_problem: 
     assert others + grown == pytest.approx(price.impact_ms, abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=SEEDS)
 def test_loads_without_a_flow_are_those_of_a_network_that_never_had_it(make_problem: MakeProblem, seed: int) -> None:
     """A running flow's new placement is priced as if it were not there yet; its own shadow must not scare it away."""
@@ -118,7 +118,7 @@ def test_loads_without_a_flow_are_those_of_a_network_that_never_had_it(make_prob
     assert list(ledgers[1].loads) == ledgers[0].loads_without(left_out)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS, count=st.integers(1, 12))
 def test_an_overlays_neighbourhood_reaches_every_host(seed: int, count: int) -> None:
     """An ant can only find hosts that some walk leads to, whatever the delays are: asymmetric, equal, not metric."""

@@ -23,7 +23,7 @@ def one_flow(problem: Problem) -> Problem:
     return replace(problem, flows=problem.flows[:1])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=SEEDS, social=st.booleans())
 def test_branch_and_bound_finds_what_enumeration_finds(make_problem: MakeProblem, seed: int, social: bool) -> None:
     """The proof is an argument; on small problems all placements can be priced to check it."""
@@ -54,7 +54,7 @@ def test_two_flows_together_are_placed_exactly(make_problem: MakeProblem) -> Non
     assert checked == 6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=SEEDS)
 def test_no_strategy_beats_the_exact_optimum_and_all_are_valid(make_problem: MakeProblem, seed: int) -> None:
     """The optimum is what the ants are measured against: if anything beats it, the evidence is worthless."""
@@ -79,7 +79,7 @@ def test_no_strategy_beats_the_exact_optimum_and_all_are_valid(make_problem: Mak
         assert proposal.reasons
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS)
 def test_steepest_descent_stops_only_where_no_single_move_helps(make_problem: MakeProblem, seed: int) -> None:
     """Its tables are incremental; the evaluator from scratch must agree that it is at the bottom."""
@@ -96,7 +96,7 @@ def test_steepest_descent_stops_only_where_no_single_move_helps(make_problem: Ma
                 assert proposal.cost_ms <= moved * (1 + 1e-7)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=SEEDS)
 def test_the_same_seed_gives_the_same_proposal(make_problem: MakeProblem, seed: int) -> None:
     """Results must repeat bit for bit, in any process."""
@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_proposal(make_problem: MakeProblem, seed: 
         assert outcomes[0] == outcomes[1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=SEEDS)
 def test_the_coarse_bound_is_below_what_any_strategy_reaches(make_problem: MakeProblem, seed: int) -> None:
     """Beyond the exact search only this bound is left; it must hold for all flows together."""

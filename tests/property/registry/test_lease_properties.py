@@ -45,7 +45,7 @@ def history(acts: list[tuple[str, str, int]]) -> tuple[list[tuple[LeaseEntry, in
 
 
 @given(acts=st.lists(ACTS, max_size=60))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_no_two_processes_hold_a_lease_at_one_time(acts: list[tuple[str, str, int]]) -> None:
     """Whatever is written, in whatever order, however late."""
     _, held = history(acts)
@@ -54,7 +54,7 @@ def test_no_two_processes_hold_a_lease_at_one_time(acts: list[tuple[str, str, in
 
 
 @given(acts=st.lists(ACTS, min_size=1, max_size=60), cut=st.integers(0, 59))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_reader_who_comes_late_never_takes_another_for_the_holder(acts: list[tuple[str, str, int]], cut: int) -> None:
     """Where the log has forgotten its beginning. Late renewals of former holders are the writers' to avoid: they do."""
     entries, _ = history(acts)

@@ -55,7 +55,7 @@ def mutations(draw: st.DrawFn, value: bytes) -> bytes:
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 @given(data=st.data())
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_mutated_messages_give_a_message_or_the_typed_error(topic: Topic[Any], data: st.DataObject) -> None:
     """A flipped bit on disk or a foreign writer must not stop a host."""
     read(topic, data.draw(mutations(golden(topic))))
@@ -63,7 +63,7 @@ def test_mutated_messages_give_a_message_or_the_typed_error(topic: Topic[Any], d
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 @given(value=st.binary(max_size=200))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_random_bytes_give_the_typed_error(topic: Topic[Any], value: bytes) -> None:
     """Anybody can produce to a topic."""
     read(topic, value)
@@ -71,7 +71,7 @@ def test_random_bytes_give_the_typed_error(topic: Topic[Any], value: bytes) -> N
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 @given(data=st.data())
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_a_field_of_the_wrong_kind_gives_the_typed_error_or_a_message(topic: Topic[Any], data: st.DataObject) -> None:
     """Well-formed JSON or MessagePack with junk in one field is what a buggy writer sends."""
     library = msgspec.json if topic.format is Format.JSON else msgspec.msgpack

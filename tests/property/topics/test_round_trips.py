@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topics.catalogue import DEAD_LETTERS, EDGE, FLOWS, LATE
@@ -27,7 +27,6 @@ ORIGINS = st.builds(Origin, topic=WORDS, partition=st.integers(0, 9), offset=st.
 
 
 @given(rows=ROWS, watermark_ms=TIMES_MS)
-@settings(deadline=None)
 def test_blocks_of_any_records_come_back(rows: list[tuple[Any, ...]], watermark_ms: int) -> None:
     """Every record between two segments passes through here."""
     keys, times_ms, offsets, values = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [], [])
@@ -48,7 +47,6 @@ def test_blocks_of_any_records_come_back(rows: list[tuple[Any, ...]], watermark_
 
 
 @given(origin=ORIGINS, key=KEYS, value=st.none() | st.binary(), name=TEXTS, header=KEYS)
-@settings(deadline=None)
 def test_dead_letters_keep_every_byte_of_the_original(
     origin: Origin, key: bytes | None, value: bytes | None, name: str, header: bytes | None
 ) -> None:
@@ -69,7 +67,6 @@ def test_dead_letters_keep_every_byte_of_the_original(
 
 
 @given(origin=ORIGINS, value=VALUES, event_time_ms=TIMES_MS)
-@settings(deadline=None)
 def test_late_records_keep_their_value(origin: Origin, value: Any, event_time_ms: int) -> None:
     """A user may process late records like any others."""
     late = LateRecord(
@@ -86,7 +83,6 @@ def test_late_records_keep_their_value(origin: Origin, value: Any, event_time_ms
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-@settings(deadline=None)
 def test_flow_files_keep_every_character(text: str) -> None:
     """Line and column of an error must be those of the user's file."""
     flow = FlowRevision(

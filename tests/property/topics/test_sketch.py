@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topics.messages import Moments, Sketch
@@ -11,7 +11,6 @@ SAMPLES = st.lists(st.floats(1e-5, 1e5), min_size=1, max_size=200)
 
 
 @given(samples=SAMPLES, share=st.floats(0.01, 1.0))
-@settings(deadline=None)
 def test_a_quantile_is_right_within_five_percent(samples: list[float], share: float) -> None:
     """A latency bound is judged by such quantiles."""
     exact = sorted(samples)[math.ceil(share * len(samples)) - 1]
@@ -19,7 +18,6 @@ def test_a_quantile_is_right_within_five_percent(samples: list[float], share: fl
 
 
 @given(samples=SAMPLES)
-@settings(deadline=None)
 def test_the_moments_and_extremes_are_exact(samples: list[float]) -> None:
     """Mean and variance come from the sums, not from the buckets."""
     sketch = Sketch.of(samples)
@@ -29,7 +27,6 @@ def test_the_moments_and_extremes_are_exact(samples: list[float]) -> None:
 
 
 @given(samples=st.lists(st.floats(0, 1e300), max_size=50))
-@settings(deadline=None)
 def test_a_sketch_is_bounded_whatever_the_samples(samples: list[float]) -> None:
     """A link that hangs for hours must not make its metrics grow."""
     assert all(-145 <= bucket <= 145 for bucket, _ in Sketch.of(samples).buckets)
@@ -42,7 +39,6 @@ def test_no_samples_make_an_empty_sketch() -> None:
 
 
 @given(count=st.integers(1, 10**6), mean=st.floats(1e-3, 1e6), spread=st.floats(1.01, 10))
-@settings(deadline=None)
 def test_rounded_moments_keep_the_variance(count: int, mean: float, spread: float) -> None:
     """Six digits are enough for the queueing model, whose inputs are never known that well."""
     moments = Moments.rounded(count, count * mean, count * mean**2 * spread)

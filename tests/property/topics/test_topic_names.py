@@ -1,6 +1,6 @@
 """Topic names: each thing has its own topic, also in the eyes of Kafka, which takes '.' and '_' for the same."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from topics import names
@@ -18,7 +18,6 @@ TOPICS = (
 
 
 @given(flow=FLOWS, stream=STREAMS, target=WORDS, port=st.integers(0, 31))
-@settings(deadline=None)
 def test_an_edges_name_gives_back_its_parts(flow: str, stream: str, target: str, port: int) -> None:
     """Tools that list a cluster's topics tell which edge each one is."""
     topic = names.edge_topic(flow, stream, target, port)
@@ -26,7 +25,6 @@ def test_an_edges_name_gives_back_its_parts(flow: str, stream: str, target: str,
 
 
 @given(one=TOPICS, other=TOPICS)
-@settings(deadline=None)
 def test_different_things_never_collide(one: tuple[str, object, str], other: tuple[str, object, str]) -> None:
     """Kafka refuses a topic whose name differs from another one's only in '.' and '_'."""
     if one[:2] != other[:2]:

@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("forgetful")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=40)
 @given(steps=STEPS)
 def test_a_table_on_disk_is_a_table_in_memory(folder: Path, steps: list[tuple[str, Any, int]]) -> None:
     """The same changes drain to the same changelog and leave the same entries."""
