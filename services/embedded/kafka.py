@@ -18,6 +18,8 @@ from services.embedded.process import Process
 from services.embedded.spawn import spawn
 
 FORMAT_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
+"""A broker that was killed reads all its logs again before it serves, on a machine that may have much else to do."""
 REPLICATION_MAX = 3
 
 LOG4J_PROPERTIES = """\
@@ -143,6 +145,7 @@ def _describe(home: Home, cluster: Cluster, site: Site, java: str, class_path: s
         ready=KafkaProbe(bootstrap=site.address, broker_id=site.id),
         address=site.address,
         log=logs / "output.log",
+        start_timeout_s=START_TIMEOUT_S,
         more_logs=(logs / "server.log",),
     )
 

@@ -29,8 +29,8 @@ from topics.flow import specs
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 0.1
-LOOK_S_MAX = 1.0
-"""What one look may add to the time that a child has taken."""
+LOOK_S_MAX = 2 * LOOK_EVERY_S
+"""What one look may add to the time that a child has taken, however long the machine stood still before it."""
 BAD_IN_A_ROW_MAX = 5
 """So many records that hang or kill, and no other between them, and the function is given up."""
 

@@ -10,6 +10,8 @@ from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import CompactArray, CompactString, Int8, Int16, Int32, Schema, TaggedFields
 
 PREFERRED = 0
+PREFERRED_LEADER_NOT_AVAILABLE = 80
+"""It is not in sync, or not there."""
 ELECTION_NOT_NEEDED = 84
 """It leads already."""
 

@@ -19,7 +19,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from placement.leading import LeaderMove
-from services.placement.elect_leaders import ELECTION_NOT_NEEDED, ElectLeadersRequest
+from services.placement.elect_leaders import (
+    ELECTION_NOT_NEEDED,
+    PREFERRED_LEADER_NOT_AVAILABLE,
+    ElectLeadersRequest,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +90,7 @@ class BrokerLeadership:
             async with asyncio.timeout(self._timeout_s):
                 await _until(lambda: self._is_reassigned(move))
                 if move.needs_election:
-                    await self._elect(move)
+                    await _until(lambda: self._is_elected(move))
                 await _until(lambda: self._leads(move))
         except TimeoutError:
             return LeaderMoved(move, time.monotonic() - begin_s, f"not done after {self._timeout_s:.0f} s")
@@ -124,14 +128,16 @@ class BrokerLeadership:
             raise for_code(answer.error_code)(answer.error_message)
         return not any(partitions for _, partitions, _ in answer.topics)
 
-    async def _elect(self, move: LeaderMove) -> None:
+    async def _is_elected(self, move: LeaderMove) -> bool:
+        """Asks for the election; False while the wanted leader lags behind, as it does after a stall."""
         answer = await self._requests._send_request(
             ElectLeadersRequest(move.topic, move.partition, timeout_ms=int(REQUEST_TIMEOUT_S * 1e3))
         )
         codes = [answer.error_code, *(code for _, places, _ in answer.results for _, code, _, _ in places)]
         for code in codes:
-            if code not in (0, ELECTION_NOT_NEEDED):
+            if code not in (0, ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE):
                 raise for_code(code)(f"no election of {move.topic}[{move.partition}]")
+        return PREFERRED_LEADER_NOT_AVAILABLE not in codes
 
     async def _leads(self, move: LeaderMove) -> bool:
         leader, replicas = (await self.led(move.topic))[move.topic, move.partition]

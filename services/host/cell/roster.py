@@ -1,7 +1,9 @@
 """Roster: which hosts live, by the broker's time alone. Pure.
 
 A host reports once a second on a topic with append times. The newest time on that topic is "now": our own reports push
-it on. So nobody seems dead because the broker was away, or because this process slept and now reads what it missed.
+it on. Where nobody was heard for a while, all get their time anew: one of them has to be the first to be heard again.
+So nobody seems dead because the broker or the whole machine stood still, or because this process slept and now reads
+what it missed.
 """
 
 from dataclasses import dataclass, field
@@ -10,6 +12,8 @@ from topics.messages import HostMetrics
 
 SILENT_MS = 5_000.0
 """A host that has missed five reports is taken for gone: it is known a second later at most."""
+DEAF_MS = 2_000.0
+"""If no host was heard for so long, it is not the hosts' fault."""
 
 
 @dataclass(slots=True)
@@ -22,6 +26,8 @@ class Roster:
 
     def heard(self, row: HostMetrics, appended_ms: float) -> None:
         """A report was appended to the topic at that time."""
+        if appended_ms - self.now_ms > DEAF_MS:
+            self._last_ms = dict.fromkeys(self.live(), appended_ms)
         self.now_ms = max(self.now_ms, appended_ms)
         self._last_ms[row.host] = max(appended_ms, self._last_ms.get(row.host, 0.0))
 

@@ -45,6 +45,13 @@ def test_nobody_dies_while_the_topic_stands_still() -> None:
     roster.heard(report("a"), 1_000.0)
     roster.heard(report("b"), 2_000.0)
     assert {"a", "b"} == roster.live()
+    roster.heard(report("b"), 60_000.0)
+    assert {"a", "b"} == roster.live(), "one has to be the first to be heard again"
+    for second in range(61, 66):
+        roster.heard(report("b"), second * 1_000.0)
+        assert {"a", "b"} == roster.live(), second
+    roster.heard(report("b"), 66_000.0)
+    assert {"b"} == roster.live(), "a had its time"
 
 
 def test_a_pair_that_nobody_measured_is_as_far_as_its_regions_are() -> None:

@@ -119,8 +119,8 @@ def test_results_errors_and_large_integers_are_those_of_a_call_in_this_process(
 def test_state_goes_there_and_back(make: Callable[..., IsolatedCaller]) -> None:
     """A child keeps nothing, so a new one goes on where the last one was ended."""
     failures: list[Failure] = []
-    spec = specs.Python("in", "wild_rules:counted_hang", state=True, by=("k",), timeout_ms=300)
-    operator = Python("p", spec, make("counted_hang", state=True, by=("k",), timeout_ms=300), failures=failures)
+    spec = specs.Python("in", "wild_rules:counted_hang", state=True, by=("k",), timeout_ms=1_000)
+    operator = Python("p", spec, make("counted_hang", state=True, by=("k",), timeout_ms=1_000), failures=failures)
     values = [{"n": n, "k": n % 2} for n in range(6)]
     batch = Batch(values, [None] * 6, [0] * 6, range(6), 0)
     assert [1, 1, 2, 2, 3] == [value["seen"] for value in operator.process(batch, 0).values]
@@ -131,8 +131,8 @@ def test_state_goes_there_and_back(make: Callable[..., IsolatedCaller]) -> None:
 @pytest.mark.parametrize(
     ("function", "options", "bad"),
     [
-        ("hangs_at", {"settings": (("which", 2),)}, {2: "longer than 0.3 s"}),
-        ("holds_the_interpreter", {}, {1: "longer than 0.3 s"}),
+        ("hangs_at", {"settings": (("which", 2),)}, {2: "longer than 1 s"}),
+        ("holds_the_interpreter", {}, {1: "longer than 1 s"}),
         ("dies", {}, {1: "SIGSEGV", 4: "SIGSEGV"}),
         ("greedy", {}, {2: "512 MB"}),
     ],
@@ -141,7 +141,7 @@ def test_only_the_record_that_hangs_or_kills_fails(
     make: Callable[..., IsolatedCaller], function: str, options: dict[str, Any], bad: dict[int, str]
 ) -> None:
     """All the others have their results, in their places."""
-    answers = make(function, timeout_ms=300, **options).call(records(6))
+    answers = make(function, timeout_ms=1_000, **options).call(records(6))
     assert [[] if n in bad else [n] for n in range(6)] == numbers(answers.results)
     assert list(bad) == sorted(answers.errors)
     for n, word in bad.items():
@@ -165,9 +165,12 @@ def test_a_blocking_function_waits_for_several_records_at_a_time(make: Callable[
     """And its results still come in order."""
     caller = make("waits", blocking=True)
     caller.check()
-    began_s = time.monotonic()
-    assert [[n] for n in range(40)] == numbers(caller.call(records(40)).results)
-    assert time.monotonic() - began_s < 40 * 0.05 * 0.7
+    took_s = []
+    for _ in range(3):  # the best of three: a machine that stands still for a moment is not the caller's fault
+        began_s = time.monotonic()
+        assert [[n] for n in range(40)] == numbers(caller.call(records(40)).results)
+        took_s.append(time.monotonic() - began_s)
+    assert min(took_s) < 40 * 0.05 * 0.7
 
 
 def test_a_close_ends_a_call_that_hangs_and_its_process(make: Callable[..., IsolatedCaller]) -> None:
@@ -186,7 +189,7 @@ def test_a_close_ends_a_call_that_hangs_and_its_process(make: Callable[..., Isol
     while not psutil.Process(os.getpid()).children():
         time.sleep(0.01)
     caller.close()
-    thread.join(10)
+    thread.join(60)
     assert 1 == len(raised)
     assert [] == psutil.Process(os.getpid()).children()
 
@@ -207,7 +210,7 @@ def test_a_host_that_was_frozen_blames_no_record(
     def after_a_pause() -> float:
         return true_s() + (3_600 if true_s() > started_s + 0.4 else 0)
 
-    caller = make("waits_long", timeout_ms=2_000)
+    caller = make("waits_long", timeout_ms=1_600)
     caller.check()
     started_s = true_s()
     monkeypatch.setattr("services.isolated.caller.time.monotonic", after_a_pause)
