@@ -62,7 +62,6 @@ async def kept(redis: Redis, host: str) -> VectorState:
     return read_vector("x", values, -1, math.inf, refreshed_ms).state
 
 
-@pytest.mark.timeout(300)
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(params=params, history=st.lists(deeds, max_size=60))
 def test_script_and_brain_agree(redis_url: str, params: PheromoneParams, history: list[tuple[str, str, float]]) -> None:

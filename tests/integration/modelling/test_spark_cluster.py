@@ -15,7 +15,7 @@ from services.embedded.java import java_program
 from services.embedded.ports import LOOPBACK, choose_ports
 from tests.integration.modelling.ground import ARRIVALS, KEY, Ground, ModellingProcess, Pace, wait_until
 
-pytestmark = [pytest.mark.spark_cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark_cluster
 
 
 @pytest.fixture

@@ -120,12 +120,12 @@ def test_a_rest_ends_only_when_the_control_topics_have_caught_up() -> None:
         ground.is_lagging = True
         for name in ("rest", "patience"):
             ground.body.set_off([SetTimer("talk", name, brain_ms() - 1.0)])
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not told:
                 await asyncio.sleep(0.001)
         assert [("talk", TimerFired("patience"))] == told
         ground.is_lagging = False
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(told) < 2:
                 await asyncio.sleep(0.01)
         assert ("talk", TimerFired("rest")) == told[1]

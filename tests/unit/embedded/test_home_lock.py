@@ -53,7 +53,7 @@ def test_a_lock_left_by_kill_9_is_taken_over(home: Home) -> None:
     """The file is still there, but it means nothing."""
     with another_process_holding(home) as process:
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(60)
         assert home.lock.exists()
         assert home.holder() is None
         with home.locked():

@@ -113,7 +113,7 @@ def test_a_killed_download_leaves_nothing_that_is_used(
 ) -> None:
     """kill -9 in the middle: the next one starts anew and removes what was left."""
     monkeypatch.setenv("IVY_ENDS", "killed")
-    assert -signal.SIGKILL == fetch_in_another_process(tmp_path / "cache").wait(60)
+    assert -signal.SIGKILL == fetch_in_another_process(tmp_path / "cache").wait(240)
     (part,) = left_in(tmp_path / "cache")
     assert ".part-" in part
     monkeypatch.delenv("IVY_ENDS")
@@ -125,7 +125,7 @@ def test_a_killed_download_leaves_nothing_that_is_used(
 def test_two_downloads_at_once_fetch_once(repository: Repository, tmp_path: Path) -> None:
     """Two clones may say `make up` in the same second."""
     both = [fetch_in_another_process(tmp_path / "cache") for _ in range(2)]
-    assert [0, 0] == [process.wait(60) for process in both]
+    assert [0, 0] == [process.wait(240) for process in both]
     assert 1 == repository.times_asked()
 
 

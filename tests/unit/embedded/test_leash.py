@@ -27,7 +27,7 @@ def test_the_child_of_a_killed_parent_is_killed() -> None:
         while child.name() != "sleep":  # it is still on its way to exec
             assert child.is_running()
         parent.send_signal(signal.SIGKILL)
-        psutil.wait_procs([child], timeout=10)
+        psutil.wait_procs([child], timeout=60)
         assert not child.is_running()
 
 

@@ -40,6 +40,7 @@ def test_a_service_is_ready_when_its_health_page_is_there(
 ) -> None:
     """Also for people behind a proxy, which must not be asked about the loopback interface."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setattr(probes, "ANSWER_TIMEOUT_S", 60.0)
     assert ready is HttpProbe(url=server + path).answers()
 
 

@@ -105,11 +105,14 @@ def test_a_killed_process_comes_back(story: Story, process: Callable[..., Proces
     assert "broker ended with signal SIGKILL" in story.told
 
 
-def test_a_process_that_keeps_ending_is_given_up(story: Story, process: Callable[..., Process]) -> None:
+def test_a_process_that_keeps_ending_is_given_up(story: Story, process: Callable[..., Process], tmp_path: Path) -> None:
     """After its last permitted failure; the others run on."""
     policy = RestartPolicy(first_delay_s=0.01, factor=1.0, failures_max=2)
-    story.supervisor.add([process("broker"), process("host", "touch $READY; sleep 0.3", restart=policy)])
+    ends = tmp_path / "it ends"
+    script = f"touch $READY; while [ ! -e '{ends}' ]; do sleep 0.02; done"
+    story.supervisor.add([process("broker"), process("host", script, restart=policy)])
     story.supervisor.wait_ready()
+    ends.touch()
     wait_until(lambda: story.record("host").state is State.FAILED)
     assert 2 == story.record("host").restarts
     assert State.READY is story.record("broker").state
@@ -154,7 +157,7 @@ def test_what_a_process_started_itself_ends_with_it(
     story.supervisor.wait_ready()
     grandchild = psutil.Process(int((tmp_path / "broker.ready").read_text()))
     story.supervisor.stop()
-    psutil.wait_procs([grandchild], timeout=10)
+    psutil.wait_procs([grandchild], timeout=WAIT_S)
     assert not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE
 
 

@@ -102,10 +102,10 @@ def test_generated_code_sees_no_builtins() -> None:
 )
 def test_deep_nesting_is_refused_quickly(text: str) -> None:
     """Python's own parser and compiler would crash or crawl; the limits hold while the tree grows."""
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ExpressionError, match="too large: at most"):
         parse(text)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_chained_comparisons_cannot_double_the_tree_at_each_level() -> None:
@@ -185,9 +185,9 @@ def test_products_are_counted() -> None:
 )
 def test_a_hostile_record_gives_null_in_no_time(text: str, record: dict[str, Any]) -> None:
     """What could fill the memory or take minutes in Python is null here."""
-    started = time.perf_counter()
+    started = time.process_time()
     assert compile_record(parse(text))(record) is None
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_split_keeps_the_rest_in_its_last_part() -> None:

@@ -155,7 +155,7 @@ def test_state_on_disk_takes_a_fraction_of_the_memory(tmp_path: Path) -> None:
     """60,000 entries of 2,400 bytes: 150 MB in memory, where on disk RocksDB's buffers and the last commits count."""
     grown = {
         where: int(
-            subprocess.check_output([sys.executable, "-c", GROWING, where, str(tmp_path / "state")], timeout=120)
+            subprocess.check_output([sys.executable, "-c", GROWING, where, str(tmp_path / "state")], timeout=400)
         )
         for where in ("memory", "disk")
     }

@@ -1,31 +1,25 @@
 """The host's own small HTTP server, and the text that Prometheus reads from it."""
 
 import asyncio
-import socket
 from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
+from services.embedded.ports import choose_ports
 from services.host.exposition import exposition
 from services.host.health import HealthServer, plain
 from services.host.reports import Standing
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_pages_are_served_and_all_else_is_refused() -> None:
     """A health check and Prometheus need GET; nothing else is let in."""
-    port = free_port()
+    (port,) = choose_ports([None])
 
     def ask(path: str, method: str = "GET") -> tuple[int, bytes]:
         try:
-            with urlopen(Request(f"http://127.0.0.1:{port}{path}", method=method), timeout=5) as answer:
+            with urlopen(Request(f"http://127.0.0.1:{port}{path}", method=method), timeout=60) as answer:
                 return answer.status, answer.read()
         except HTTPError as refused:
             return refused.code, b""
@@ -41,7 +35,7 @@ def test_pages_are_served_and_all_else_is_refused() -> None:
 @pytest.mark.parametrize("request_bytes", [b"\r\n\r\n", b"GET\r\n\r\n", b"\xff" * 20_000, b"GET " + b"/" * 20_000])
 def test_a_strange_request_harms_nobody(request_bytes: bytes) -> None:
     """The port is open to everything on the machine."""
-    port = free_port()
+    (port,) = choose_ports([None])
 
     async def story() -> bytes:
         async with HealthServer(port, {"/health": lambda: plain("ready\n")}):
