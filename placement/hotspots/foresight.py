@@ -1,45 +1,31 @@
-"""Slack ahead (Synergy 3.3.1): bound minus predicted latency, and how likely it is to be used up."""
+"""Slack ahead (Synergy 3.3.1): bound minus predicted latency, and how likely it is to be used up.
 
-import math
+Every course that rates may take is played through the queues; the chance is the share of courses that break the bound.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
 
 from placement.fits.arrays import Array
 from placement.hotspots.outlook import Outlook
-from placement.model.errors import require
 
-_SPREADS = np.linspace(-2.5, 2.5, 11)
-"""How many standard deviations above or below their forecasts rates are tried."""
-_DEVIATION = math.sqrt(math.pi / 2)
-"""A normal error's standard deviation over its mean size."""
-
-_erf = np.vectorize(math.erf, otypes=[float])
-"""Not scipy's: hosts start without it."""
-
-
-@dataclass(frozen=True, slots=True)
-class HotSpotParams:
-    """When a warning is given."""
-
-    sure: float = 0.5
-    """The chance, at some horizon, that the bound will be broken."""
-
-    def __post_init__(self) -> None:
-        require(0 < self.sure < 1, f"sure is {self.sure}; give a chance between 0 and 1")
+RECKONED_WITH = 0.8
+"""Who leaves, and where to, is found for rates that so large a share of the courses stays below."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """[flow, horizon]; `factors` are the forecast multiples of the present rates that it was made from."""
+    """[flow, horizon]; `factors`: multiples of present rates that 80 % of the courses stay below."""
 
     horizons_s: Array
     factors: Array
     slack_ms: Array
+    """In the middle of all courses."""
     chance: Array
-    """That the bound is broken then."""
+    """That the bound is broken by then."""
     waits_ms: Array
-    """[host, horizon]."""
+    """[host, horizon], on average over all courses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +39,21 @@ class HotSpot:
     slack_ms: float
 
 
-def foresee(outlook: Outlook, factors: Array, errors: Array, horizons_s: Array) -> Foresight:
-    """`factors`, `errors`: forecast rates over present ones, and their mean absolute errors; [flow, horizon].
-
-    All rates are taken to miss in the same direction: bursts that come together are what breaks bounds.
-    """
+def foresee(outlook: Outlook, courses: Array, horizons_s: Array) -> Foresight:
+    """`courses`: rates over present ones, [flow, horizon, course]; the same course of all flows goes together."""
     horizons_s = np.asarray(horizons_s, dtype=float)
-    waits = outlook.waits_ms(factors, horizons_s)
-    slack = outlook.bounds_ms[:, None] - outlook.latencies_ms(waits)
-    deviation = np.nan_to_num(errors, nan=0.0) * _DEVIATION
-    tried = np.array(
-        [
-            outlook.bounds_ms[:, None]
-            - outlook.latencies_ms(outlook.waits_ms(np.maximum(factors + each * deviation, 0.0), horizons_s))
-            for each in _SPREADS
-        ]
-    )
-    return Foresight(horizons_s, factors, slack, _chances(tried), waits)
+    waits = outlook.waits_ms(courses, horizons_s)
+    slack = outlook.bounds_ms[:, None, None] - outlook.latencies_ms(waits)
+    chance = np.logical_or.accumulate(slack < 0, axis=1).mean(axis=2)
+    factors = np.quantile(courses, RECKONED_WITH, axis=2)
+    return Foresight(horizons_s, factors, np.median(slack, axis=2), chance, waits.mean(axis=2))
 
 
-def hot_spots(outlook: Outlook, ahead: Foresight, params: HotSpotParams) -> list[HotSpot]:
-    """The first moment at which each flow's bound is likely to break; the soonest, then the surest, first."""
+def hot_spots(outlook: Outlook, ahead: Foresight, level: float) -> list[HotSpot]:
+    """Flows whose chance to break their bound reaches a level, and by when; the soonest, then the surest, first."""
     found = []
-    for flow in np.flatnonzero((ahead.chance >= params.sure).any(axis=1)).tolist():
-        place = int((ahead.chance[flow] >= params.sure).argmax())
+    for flow in np.flatnonzero((ahead.chance >= level).any(axis=1)).tolist():
+        place = int((ahead.chance[flow] >= level).argmax())
         mine = np.flatnonzero(outlook.stops.flow == flow)
         if not len(mine):
             continue
@@ -85,15 +62,3 @@ def hot_spots(outlook: Outlook, ahead: Foresight, params: HotSpotParams) -> list
         chance, slack_ms = float(ahead.chance[flow, place]), float(ahead.slack_ms[flow, place])
         found.append(HotSpot(outlook.flows[flow], host, float(ahead.horizons_s[place]), chance, slack_ms))
     return sorted(found, key=lambda spot: (spot.in_s, -spot.sure, spot.flow))
-
-
-def _chances(slacks: Array) -> Array:
-    """Slack falls as rates rise: the chance that rates lie beyond the spread at which it is used up."""
-    broken = slacks < 0
-    first = broken.argmax(axis=0)
-    above = np.maximum(first, 1)
-    low, high = np.take_along_axis(slacks, above[None] - 1, 0)[0], np.take_along_axis(slacks, above[None], 0)[0]
-    share = np.clip(low / np.maximum(low - high, 1e-12), 0.0, 1.0)
-    spread = _SPREADS[above - 1] + share * (_SPREADS[above] - _SPREADS[above - 1])
-    chance = 0.5 - 0.5 * _erf(spread / math.sqrt(2.0))
-    return np.where(broken[0], 1.0, np.where(broken.any(axis=0), chance, 0.0))

@@ -1,13 +1,12 @@
 """What is known of flows and hosts at one moment, as arrays, and the latencies that follow from rates to come."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from placement.fits.arrays import Array, Flags, Indices
-from placement.queueing.arrays import BURST, RATE, RATE_SQUARES, RHO, SQUARE, SUMS, waits_ms
-from placement.queueing.wait import UTILISATION_CAP
+from placement.hotspots.filling import filled_ms
+from placement.queueing.arrays import BURST, RATE, RATE_SQUARES, RHO, SQUARE, SUMS, variances
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +42,55 @@ class Outlook:
     """Work that waits at each host now, beyond what its usual queue holds."""
 
     def waits_ms(self, factors: Array, horizons_s: Array, present: Flags | None = None) -> Array:
-        """Waits [host, horizon] when flows come at these multiples of their present rates, [flow, horizon].
+        """Mean waits in the second that ends at each horizon, when flows come at multiples of their present rates.
 
-        A queue neither empties nor fills at once. Above capacity, work piles up as long as that lasts; below it, what
-        has piled up drains. And a queue that was empty is after a time t no longer than chance makes it in that time,
-        sqrt(2 lambda E[S^2] t / pi), whatever it would become in the long run.
+        `factors` [flow, horizon] or [flow, horizon, course] gives [host, horizon] or [host, horizon, course]: each
+        holds from the horizon before to its own, a second or more. A queue fills and drains from what has piled up now
+        (`filling`); to go on from means costs up to a fifth of a wait near capacity. Where no flow stops nobody waits.
         """
         stops = self.stops
-        times = factors[stops.flow] * (1.0 if present is None else present[:, None])
-        rate = stops.rate_per_ms[:, None] * times
-        rho = rate * stops.service_ms[:, None]
-        sums = np.repeat(self.background[:, :, None], factors.shape[1], axis=2)
+        hosts, of_stop = np.unique(stops.host, return_inverse=True)
+        more = (1,) * (factors.ndim - 1)
+        times = factors[stops.flow] * (1.0 if present is None else present.reshape(-1, *more))
+        rate = stops.rate_per_ms.reshape(-1, *more) * times
+        rho = rate * stops.service_ms.reshape(-1, *more)
+        sums = np.empty((SUMS, len(hosts), *factors.shape[1:]))
+        sums[:] = self.background[:, hosts].reshape(SUMS, -1, *more)
         for place, values in (
             (RATE, rate),
             (RHO, rho),
-            (SQUARE, rho * (stops.service_ms * (1.0 + stops.cs2))[:, None]),
-            (BURST, rate * stops.ca2[:, None]),
+            (SQUARE, rho * (stops.service_ms * (1.0 + stops.cs2)).reshape(-1, *more)),
+            (BURST, rate * stops.ca2.reshape(-1, *more)),
             (RATE_SQUARES, rate * rate),
         ):
-            np.add.at(sums[place], stops.host, values)
-        assert len(sums) == SUMS
-        load = sums[RHO].copy()
-        with np.errstate(invalid="ignore"):
-            lasting = waits_ms(sums, UTILISATION_CAP)
-        soon = np.sqrt(2.0 / math.pi * sums[SQUARE] * horizons_s * 1e3)
-        piled, before_s = self.backlog_ms, 0.0
-        waits = np.empty_like(load)
+            np.add.at(sums[place], of_stop, values)
+        load = sums[RHO]
+        variance = variances(sums, load)
+        drift = load - 1.0
+        piled, before_s = np.broadcast_to(self.backlog_ms[hosts].reshape(-1, *more[1:]), load[:, 0].shape), 0.0
+        waits = np.zeros((len(self.hosts), *factors.shape[1:]))
         for place, horizon_s in enumerate(horizons_s.tolist()):
-            piled = np.maximum(0.0, piled + (load[:, place] - 1.0) * 1e3 * (horizon_s - before_s))
-            waits[:, place] = piled + np.minimum(lasting[:, place], soon[:, place])
-            before_s = horizon_s
+            lasts_ms, fills = (horizon_s - before_s) * 1e3, (drift[:, place], variance[:, place])
+            waits[hosts, place] = filled_ms(piled, *fills, lasts_ms - 500.0)
+            piled, before_s = filled_ms(piled, *fills, lasts_ms), horizon_s
         return np.asarray(waits)
 
     def latencies_ms(self, waits: Array) -> Array:
-        """[flow, horizon] from waits [host, horizon]."""
-        found = np.repeat(self.base_ms[:, None], waits.shape[1], axis=1)
-        np.add.at(found, self.stops.flow, self.stops.weight[:, None] * waits[self.stops.host])
+        """[flow, horizon, ...] from waits [host, horizon, ...]."""
+        more = (1,) * (waits.ndim - 1)
+        found = np.empty((len(self.flows), *waits.shape[1:]))
+        found[:] = self.base_ms.reshape(-1, *more)
+        np.add.at(found, self.stops.flow, self.stops.weight.reshape(-1, *more) * waits[self.stops.host])
         return found
+
+    def company(self) -> dict[str, frozenset[tuple[str, str]]]:
+        """Of each flow: its hosts, and who is there. When that changes, what was foreseen of it is no longer so."""
+        there: dict[int, set[int]] = {}
+        for flow, host in zip(self.stops.flow.tolist(), self.stops.host.tolist(), strict=True):
+            there.setdefault(host, set()).add(flow)
+        found: dict[str, set[tuple[str, str]]] = {name: set() for name in self.flows}
+        for host, flows in there.items():
+            pairs = {(self.hosts[host], self.flows[flow]) for flow in flows}
+            for flow in flows:
+                found[self.flows[flow]] |= pairs
+        return {name: frozenset(pairs) for name, pairs in found.items()}

@@ -48,12 +48,19 @@ def waits_ms(sums: Array, cap: float) -> Array:
     busy = rate > 0.0
     full = sums[RHO] >= cap
     rho = np.where(full, 0.0, sums[RHO])
-    streams = rate * rate / np.where(busy, sums[RATE_SQUARES], 1.0)
-    free = 1.0 - rho
-    keep = 1.0 / (1.0 + 4.0 * free * free * np.maximum(0.0, streams - 1.0))
-    service = rho / np.where(busy, rate, 1.0)
-    bursty = keep * (sums[BURST] - rate) * service * service
-    waits: Array = np.maximum(0.0, sums[SQUARE] + bursty) / (2.0 * free)
+    waits: Array = variances(sums, rho) / (2.0 * (1.0 - rho))
     waits[~busy] = 0.0
     waits[full] = math.inf
     return waits
+
+
+def variances(sums: Array, rho: Array) -> Array:
+    """How much the work that comes in a ms varies, for sums [sum, ...] at these utilisations: ms^2 a ms."""
+    rate = sums[RATE]
+    busy = rate > 0.0
+    streams = rate * rate / np.where(busy, sums[RATE_SQUARES], 1.0)
+    free = np.maximum(0.0, 1.0 - rho)
+    keep = 1.0 / (1.0 + 4.0 * free * free * np.maximum(0.0, streams - 1.0))
+    service = rho / np.where(busy, rate, 1.0)
+    found: Array = np.maximum(0.0, sums[SQUARE] + keep * (sums[BURST] - rate) * service * service)
+    return found

@@ -1,4 +1,4 @@
-"""Rates ahead: one forecaster for all operators, which come and go."""
+"""Rates ahead: one forecaster for all operators, which come and go, and the courses that they may take."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from placement.fits.arrays import divide
 from placement.forecast import Forecaster, ForecastParams
+from placement.hotspots import CourseParams, Courses
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.ring import Array
@@ -19,9 +20,10 @@ RECENT_S = 10
 class Forecasts:
     """`step` takes the closed seconds of all operators; `columns` tells what comes. Series are (flow, operator)."""
 
-    def __init__(self, params: ForecastParams) -> None:
+    def __init__(self, params: ForecastParams, courses: CourseParams) -> None:
         self._params = params
         self._forecaster = Forecaster(0, params)
+        self._courses = Courses(0, courses)
         self._places: dict[Name, int] = {}
         self._free: list[int] = []
         self._flows: Mapping[str, FlowFacts] = {}
@@ -38,6 +40,7 @@ class Forecasts:
             values = np.full(self._forecaster.count, np.nan)
             values[places] = rates[:, second]
             self._forecaster.step(values)
+            self._courses.step(values)
 
     def keep(self, names: Sequence[Name]) -> None:
         """Forgets all others."""
@@ -45,6 +48,7 @@ class Forecasts:
         if gone:
             places = [self._places.pop(name) for name in gone]
             self._forecaster.forget(np.array(places))
+            self._courses.forget(np.array(places))
             self._free += places
             self._link()
 
@@ -58,10 +62,9 @@ class Forecasts:
         return now, np.where(used[:, None], self._forecaster.forecast().values, np.nan)
 
     def ahead(self) -> Ahead:
-        """What comes, of all series."""
-        told = self._forecaster.forecast()
+        """What may come, of all series."""
         recent = self._forecaster.history.last(RECENT_S).mean(axis=0)
-        return Ahead(self._places, recent, told.values, told.errors, self._params.horizons)
+        return Ahead(self._places, recent, self._courses)
 
     def columns(self) -> list[Columns]:
         """The forecasts of all operators."""
@@ -103,6 +106,7 @@ class Forecasts:
                 count = self._forecaster.count
                 room = max(more, count)
                 self._forecaster.grow(count + room)
+                self._courses.grow(count + room)
                 self._free += range(count + room - 1, count - 1, -1)
             for name in fresh:
                 self._places[name] = self._free.pop()

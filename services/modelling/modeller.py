@@ -20,7 +20,6 @@ from services.modelling.ring import Array, Indices, Ring
 from services.modelling.rows import Rows
 from services.modelling.signatures import signature_columns
 from services.modelling.slack import HotSpots, Seats
-from services.modelling.slack_errors import SlackErrors
 from services.modelling.sums import COLUMNS, SEPARATOR, place
 from topics.messages import EdgeModel, LinkModel, RateModel, ServiceModel
 
@@ -69,8 +68,8 @@ class Modeller:
         self.totals = Totals()
         seconds = params.window_s + RING_AHEAD_S
         self.rings = {kind: Ring(len(columns), seconds) for kind, columns in COLUMNS.items()}
-        self.forecasts = Forecasts(params.forecast)
-        self.hot_spots = HotSpots(SlackErrors(params.forecast.horizons))
+        self.forecasts = Forecasts(params.forecast, params.courses)
+        self.hot_spots = HotSpots(params.courses.steps, recent_s=params.recent_s)
         self.flows: Mapping[str, FlowFacts] = {}
         self._swept = 0
         self._known: tuple[int, _Operators] | None = None

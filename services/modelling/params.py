@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from placement.forecast import ForecastParams
+from placement.hotspots import CourseParams
 
 RING_AHEAD_S = 8
 """Seconds that a host's clock may be ahead, and still have a cell."""
@@ -16,6 +17,8 @@ class FitParams:
     window_s: int = 120
     recent_s: int = 10
     forecast: ForecastParams = field(default_factory=lambda: ForecastParams(horizons=(1, 10, 30), memory=600))
+    courses: CourseParams = field(default_factory=CourseParams)
+    """Of hot spots."""
     signature_every_s: int = 10
     """Signatures of bursty streams change slowly, and are large."""
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from placement.fits import Execution
 from services.modelling.columns import Columns
+from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.modeller import Modeller, ServiceFit
 from services.modelling.ring import Array
-from services.modelling.slack import HotSpots
 from topics.messages import ScoreModel
 
 KEEP = 0.9995
@@ -54,11 +54,11 @@ class Scoreboard:
     """For each horizon: the second, the rates forecast for it, and the rates when they were."""
     _line: tuple[int, ServiceFit, Execution] | None = None
     _tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
-    _spots: HotSpots | None = None
+    _spots: FlowVerdicts | None = None
 
     def look(self, modeller: Modeller) -> None:
         """Scores what was said of the last closed second, and notes what is said of those to come."""
-        self._spots = modeller.hot_spots
+        self._spots = modeller.hot_spots.verdicts
         self._look_at_rates(modeller)
         self._look_at_services(modeller)
 

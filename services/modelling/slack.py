@@ -6,23 +6,32 @@ A warning is about the flow that is in danger, and names those that should leave
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from placement.fits.arrays import divide
-from placement.hotspots import Foresight, HotSpot, HotSpotParams, Outlook, Stops, foresee, hot_spots, movers
+from placement.hotspots import (
+    Courses,
+    Foresight,
+    HotSpot,
+    Outlook,
+    Stops,
+    VerdictParams,
+    foresee,
+    hot_spots,
+    movers,
+)
 from placement.queueing.arrays import SUMS
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
+from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.ring import Array, Indices
 from services.modelling.slack_errors import SlackErrors
 from topics.messages import HotSpotModel, SlackModel
 
 NO_BOUND_MS = 1e12
 """Of a flow without a bound, which is there only for the load that it brings."""
-GONE_S = 30
-"""A warning that has not come true so long after its time was a false one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +50,25 @@ class Seats:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """Rates of operators: now, at each horizon, and the mean errors of such forecasts (operators, horizons)."""
+    """Rates of operators: where each stands, what it was lately, and the courses that it may take."""
 
     places: Mapping[tuple[str, str], int]
     now: Array
-    per_s: Array
-    errors: Array
-    horizons_s: tuple[int, ...]
+    courses: Courses
 
 
-@dataclass(slots=True)
 class HotSpots:
-    """Slack and warnings of all flows with a bound; `hits`, `misses` and `false` count how warnings came out."""
+    """Slack and warnings of all flows with a bound; `verdicts`: how the warnings came out.
 
-    errors: SlackErrors
-    params: HotSpotParams = field(default_factory=HotSpotParams)
-    hits: int = 0
-    misses: int = 0
-    false: int = 0
-    leads_s: list[float] = field(default_factory=list)
-    _warned: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of each flow under a warning: since when, and until when it may come true."""
-    _broken: set[str] = field(default_factory=set)
-    _told: set[str] = field(default_factory=set)
-    """Flows whose warnings stand on the topic."""
+    A latency is measured over `recent_s`, so that a break may show so much later than it was foreseen for.
+    """
+
+    def __init__(self, horizons_s: tuple[int, ...], *, recent_s: int) -> None:
+        self._horizons_s = horizons_s
+        self.verdicts = FlowVerdicts(VerdictParams(holds_s=horizons_s[-1] + recent_s))
+        self._errors = SlackErrors(horizons_s)
+        self._told: set[str] = set()
+        """Flows whose warnings stand on the topic."""
 
     def columns(self, seats: Seats, ahead: Ahead, flows: Mapping[str, FlowFacts], second: int) -> list[Columns]:
         """The models of this second; counts how earlier warnings came out."""
@@ -74,16 +78,15 @@ class HotSpots:
         bound = np.flatnonzero((outlook.bounds_ms < NO_BOUND_MS) & np.isfinite(latency_ms))
         if not len(bound):
             return []
-        factors, errors = _factors(outlook.flows, seats, ahead)
-        seen = foresee(outlook, factors, errors, np.array(ahead.horizons_s, dtype=float))
+        seen = foresee(outlook, _courses(outlook.flows, seats, ahead), np.array(self._horizons_s))
         names = [outlook.flows[flow] for flow in bound]
         slack_ms = outlook.bounds_ms[bound] - latency_ms[bound]
-        spots = [spot for spot in hot_spots(outlook, seen, self.params) if spot.flow in set(names)]
+        spots = [spot for spot in hot_spots(outlook, seen, self.verdicts.alarm.level) if spot.flow in set(names)]
         measured = dict(zip(names, slack_ms.tolist(), strict=True))
-        self._judge(measured, spots, ahead.horizons_s[-1], second)
-        self.errors.score(second, measured)
-        self.errors.note(second, names, seen.slack_ms[bound])
-        off_ms = self.errors.of(names)
+        self.verdicts.step(second, measured, {spot.flow for spot in spots}, outlook.company())
+        self._errors.score(second, measured)
+        self._errors.note(second, names, seen.slack_ms[bound])
+        off_ms = self._errors.of(names)
         told = Columns(
             SlackModel,
             [f"slack/{name}" for name in names],
@@ -94,18 +97,17 @@ class HotSpots:
                 numbers(outlook.bounds_ms[bound]),
                 numbers(latency_ms[bound]),
                 numbers(slack_ms),
-                [ahead.horizons_s] * len(names),
-                list(zip(*(numbers(seen.slack_ms[bound, each]) for each in range(len(ahead.horizons_s))), strict=True)),
-                list(zip(*(optional(off_ms[:, each]) for each in range(len(ahead.horizons_s))), strict=True)),
+                [self._horizons_s] * len(names),
+                list(zip(*map(numbers, seen.slack_ms[bound].T), strict=True)),
+                list(zip(*map(optional, off_ms.T), strict=True)),
             ],
         )
         return [told, *self._warnings(spots, seats, _leavers(outlook, seen, spots))]
 
     def keep(self, flows: set[str]) -> None:
         """Forgets all others."""
-        self.errors.keep(flows)
-        self._warned = {flow: times for flow, times in self._warned.items() if flow in flows}
-        self._broken &= flows
+        self._errors.keep(flows)
+        self.verdicts.keep(flows)
         self._told &= flows
 
     def _warnings(
@@ -129,28 +131,6 @@ class HotSpots:
         figures = [list(column) for column in zip(*rows, strict=True)]
         keys = [f"hotspot/{row[0]}" for row in rows]
         return [Columns(HotSpotModel, keys, np.ones(len(rows)), np.full(len(rows), np.nan), figures)]
-
-    def _judge(self, slack_ms: Mapping[str, float], spots: Sequence[HotSpot], horizon_s: int, second: int) -> None:
-        """A bound that breaks under a warning is a hit, one without a miss; a warning whose time is over was false."""
-        for flow, left_ms in slack_ms.items():
-            if left_ms < 0 and flow not in self._broken:
-                self._broken.add(flow)
-                since, _ = self._warned.pop(flow, (second, 0))
-                if since < second:
-                    self.hits += 1
-                    self.leads_s.append(float(second - since))
-                else:
-                    self.misses += 1
-            elif left_ms >= 0:
-                self._broken.discard(flow)
-        for flow in [flow for flow, (_, until) in self._warned.items() if until < second]:
-            del self._warned[flow]
-            self.false += 1
-        for spot in spots:
-            if spot.flow not in self._broken:
-                since, _ = self._warned.get(spot.flow, (second, 0))
-                self._warned[spot.flow] = (since, second + horizon_s + GONE_S)
-        del self.leads_s[:-1_000]
 
 
 def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, Array]:
@@ -183,7 +163,7 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, A
     backlog_ms = _added(host, lag * service_ms, len(hosts))
     background = np.zeros((SUMS, len(hosts)))
     bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, backlog_ms)
-    now = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1e-3])))[:, 0]
+    now = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1.0])))[:, 0]
     base_ms = np.maximum(np.nan_to_num(latency_ms) - now, 0.0)
     return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), latency_ms
 
@@ -202,21 +182,19 @@ def _added(group: Indices, values: Array, count: int) -> Array:
     return np.bincount(group, values, count).astype(np.float64)
 
 
-def _factors(names: Sequence[str], seats: Seats, ahead: Ahead) -> tuple[Array, Array]:
-    """Rates ahead over the present ones, and their errors, of each flow's busiest operator: [flow, horizon]."""
+def _courses(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:
+    """Courses over present rates, of each flow's busiest operator: [flow, step, course]."""
     busiest: dict[str, tuple[float, int]] = {}
     for (_, flow, _, operator), per_s in zip(seats.parts, seats.per_s.tolist(), strict=True):
         place = ahead.places.get((flow, operator))
         if place is not None and (flow not in busiest or per_s > busiest[flow][0]):
             busiest[flow] = (per_s, place)
-    factors, errors = np.ones((len(names), len(ahead.horizons_s))), np.zeros((len(names), len(ahead.horizons_s)))
-    for row, name in enumerate(names):
-        if name in busiest:
-            place = busiest[name][1]
-            now = max(float(ahead.now[place]), 1e-9)
-            factors[row] = np.maximum(ahead.per_s[place], 0.0) / now
-            errors[row] = np.nan_to_num(ahead.errors[place]) / now
-    return factors, errors
+    params = ahead.courses.params
+    found = np.ones((len(names), len(params.steps), params.courses))
+    rows = [row for row, name in enumerate(names) if name in busiest]
+    series = np.array([busiest[names[row]][1] for row in rows], dtype=np.int64)
+    found[rows] = ahead.courses.ahead(series) / np.maximum(ahead.now[series], 1e-9)[:, None, None]
+    return found
 
 
 def _heaviest(seats: Seats, flow: str, host: str) -> str:

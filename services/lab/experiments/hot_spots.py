@@ -2,20 +2,36 @@
 
 Every host is a real queue, message by message; nothing of the queueing model is used to tell what is true. Rates are
 those of real traces: minutes are replayed in ten seconds, with straight lines between them; traces of single requests
-run in real time. Three worlds see the same rates: one that never moves, which says what forecasts were right; one whose
+run in real time. Three worlds see the same rates: one that never moves, which says what warnings were right; one whose
 leaders hear of a bound when it is broken; one whose leaders hear before.
+
+Warnings are counted as `placement.hotspots.verdicts` does, for several times that they may hold: the shorter, the
+harder to be right. They are also counted apart for flows that meet no trace in real time on any of their hosts:
+requests in real time come at twice to ten times their rate from one second to the next, which nothing before tells.
 """
 
 from dataclasses import dataclass, field, replace
 from random import Random
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.fits.arrays import Array, Flags
-from placement.forecast import Forecaster, ForecastParams
-from placement.hotspots import HotSpotParams, Outlook, Stops, foresee, hot_spots, movers
+from placement.hotspots import (
+    Alarm,
+    AlarmParams,
+    CourseParams,
+    Courses,
+    Foresight,
+    HotSpot,
+    Outlook,
+    Stops,
+    VerdictParams,
+    Verdicts,
+    foresee,
+    hot_spots,
+    movers,
+)
 from placement.leader_events import HotSpotAhead, Published
 from placement.model import Flow, Network
 from placement.queueing import Load
@@ -30,18 +46,19 @@ from services.lab.experiments.placing import RULES
 from services.lab.experiments.self_optimisation import faster
 from services.lab.samples import Sample, Statistic
 from services.lab.series import Series, own_series, read_folder
+from services.modelling.flow_verdicts import FlowVerdicts
 
 FLOWS = 8
 SECONDS = 400
 LEARNING_S = 300
-"""Forecasters have seen this much before a trial begins."""
+"""Rates have been seen for so long before a trial begins."""
 STEP_S = 10
 """A minute, or five, of a trace takes this long."""
-HORIZONS_S = (1, 2, 3, 5, 10)
-LEAD_S_MAX = 10
-"""A warning is right if the bound breaks within this time, the longest horizon."""
-GAP_S = 3
-"""Breaks of the bound, or warnings, this close are one."""
+HOLDS_S = (1, 2, 3, 5, 10)
+"""How long a warning may hold; the last is what the system uses."""
+COURSES = CourseParams()
+MEASURED_S = 3
+"""Rates are measured over so long."""
 BOUND_FACTOR = 4.0
 """A flow's bound over its latency at its mean rate when it was placed."""
 REAL_TIME = " 1 s"
@@ -55,7 +72,10 @@ class Seen:
 
     stretch: list[Array] = field(default_factory=list)
     """Latency over bound."""
-    warned: list[Flags] = field(default_factory=list)
+    chance: list[Array] = field(default_factory=list)
+    """That the bound breaks by each of the courses' steps: [flow, step]."""
+    shares: Flags | None = None
+    """Flows that began on a host with a trace in real time."""
     moves: int = 0
 
 
@@ -69,10 +89,17 @@ class RealHosts:
         self.left_ms = np.zeros(len(network.hosts))
 
     def second(self, outlook: Outlook, factors: Array) -> Array:
-        """The mean wait at each host in one second; flows come at these multiples of the outlook's rates."""
+        """The mean wait at each host in one second; flows come at these multiples of the outlook's rates.
+
+        Where no flow stops nobody waits; what is left there is worked off beside the background.
+        """
         stops = outlook.stops
         waits = np.zeros(len(self.left_ms))
-        for host in range(len(waits)):
+        used = np.unique(stops.host)
+        free = np.array([1.0 - load.rho for load in self._background])
+        worked_off = np.maximum(0.0, self.left_ms - 1_000.0 * free)
+        self.left_ms = np.where(np.isin(np.arange(len(waits)), used), self.left_ms, worked_off)
+        for host in used.tolist():
             times, services = self._arrivals(outlook, host, np.flatnonzero(stops.host == host), factors)
             if not len(times):
                 self.left_ms[host] = max(0.0, self.left_ms[host] - 1_000.0)
@@ -137,6 +164,10 @@ class Stage:
     rates: Array
     in_real_time: Flags
     """Flows whose trace is not stretched: its jumps take a second."""
+    measured: Array
+    """[second, flow]: what is counted of the rates."""
+    courses: Array
+    """[second, flow, step, course], from the end of the learning on."""
 
 
 def stage_of(trial: Trial, flows: int) -> Stage:
@@ -150,21 +181,33 @@ def stage_of(trial: Trial, flows: int) -> Stage:
     chosen = [rng.choice(names) for _ in range(flows)]
     rates = np.array([_replayed(name, series[name], rng) for name in chosen])
     in_real_time = np.array([name.endswith(REAL_TIME) for name in chosen])
-    return Stage(trial.seed, network, background, drawn, rates, in_real_time)
+    mean_rates = np.array([flow.sources[0].rate_per_ms * 1e3 for flow in drawn])
+    measured = np.random.default_rng(trial.seed).poisson(mean_rates * rates.T) / mean_rates
+    return Stage(trial.seed, network, background, drawn, rates, in_real_time, measured, _courses(measured))
+
+
+def _courses(measured: Array) -> Array:
+    """What the rates may do, as seen from each second after the learning: the same in all worlds."""
+    courses, every = Courses(measured.shape[1], COURSES), np.arange(measured.shape[1])
+    found = []
+    for second, rates in enumerate(measured):
+        courses.step(rates)
+        if second >= LEARNING_S:
+            found.append(courses.ahead(every))
+    return np.array(found)
 
 
 def _hot_spots(trial: Trial) -> list[Sample]:
     stage = stage_of(trial, FLOWS)
     worlds = {how: live(stage, how) for how in ("never", "reacting", "foreseeing")}
-    kinds = {
-        "": np.ones(FLOWS, dtype=bool),
-        ", minutes replayed": ~stage.in_real_time,
-        ", real time": stage.in_real_time,
-    }
+    sudden = worlds["never"].shares
+    assert sudden is not None
+    kinds = {"": np.ones(FLOWS, dtype=bool), ", no host in real time": ~sudden, ", hosts in real time": sudden}
     warnings = [
         sample
         for kind, which in kinds.items()
-        for sample in _forecast_samples(worlds["never"], kind, which, trial.seed)
+        for holds_s in (HOLDS_S if not kind else HOLDS_S[-1:])
+        for sample in _warning_samples(worlds["never"], kind, which, holds_s, trial.seed)
     ]
     return [*warnings, *_violation_samples(worlds, trial.seed)]
 
@@ -187,24 +230,37 @@ def live(stage: Stage, how: str) -> Seen:
         for leader in body.leaders.values():
             leader.params = replace(leader.params, watch=False)
     hosts, seen = RealHosts(stage.network, stage.background, stage.seed), Seen()
-    forecaster = Forecaster(len(flows), ForecastParams(horizons=HORIZONS_S, memory=512))
-    counts = np.random.default_rng(stage.seed)
-    mean_rates = np.array([flow.sources[0].rate_per_ms * 1e3 for flow in flows])
+    verdicts = FlowVerdicts(VerdictParams(holds_s=COURSES.steps[-1]))
     begun = len(body.decisions)
-    for second in range(LEARNING_S + SECONDS):
-        now = stage.rates[:, second]
-        forecaster.step(counts.poisson(mean_rates * now) / mean_rates)
-        if second < LEARNING_S:
-            continue
+    for second in range(LEARNING_S, LEARNING_S + SECONDS):
         outlook = outlook_of(body, flows, stage.background, hosts.left_ms)
-        latency = outlook.latencies_ms(hosts.second(outlook, now)[:, None])[:, 0]
+        if seen.shares is None:
+            seen.shares = _shares(outlook, stage.in_real_time)
+        latency = outlook.latencies_ms(hosts.second(outlook, stage.rates[:, second])[:, None])[:, 0]
         seen.stretch.append(latency / outlook.bounds_ms)
         known = replace(outlook, backlog_ms=hosts.left_ms.copy())
-        seen.warned.append(_tell(body, flows, known, forecaster, broken=latency > outlook.bounds_ms, how=how))
+        foreseen = None
+        if how != "reacting":
+            ahead = foresee(known, stage.courses[second - LEARNING_S], np.array(COURSES.steps))
+            seen.chance.append(ahead.chance)
+            spots = hot_spots(known, ahead, verdicts.alarm.level)
+            left_ms = dict(zip(known.flows, (known.bounds_ms - latency).tolist(), strict=True))
+            verdicts.step(second, left_ms, {spot.flow for spot in spots}, known.company())
+            foreseen = (ahead, spots)
+        if how != "never":
+            recent = stage.measured[second - MEASURED_S + 1 : second + 1].mean(axis=0)
+            _tell(body, flows, known, recent, broken=latency > outlook.bounds_ms, foreseen=foreseen)
         body.run_for(1_000.0)
     published = [each for _, each in body.decisions[begun:] if isinstance(each, Published)]
     seen.moves = sum(len(each.plan.moves) for each in published)
     return seen
+
+
+def _shares(outlook: Outlook, in_real_time: Flags) -> Flags:
+    """Flows that stop where one in real time does."""
+    stops = outlook.stops
+    hot = np.isin(stops.host, stops.host[in_real_time[stops.flow]])
+    return np.isin(np.arange(len(outlook.flows)), stops.flow[hot])
 
 
 def _placed(stage: Stage) -> tuple[Body, list[Flow]]:
@@ -221,26 +277,30 @@ def _placed(stage: Stage) -> tuple[Body, list[Flow]]:
     return body, flows
 
 
-def _tell(body: Body, flows: list[Flow], outlook: Outlook, forecaster: Forecaster, *, broken: Flags, how: str) -> Flags:
-    """What leaders hear after a second, and which flows a warning was given for."""
-    measured, ahead = forecaster.history.last(3).mean(axis=0), forecaster.forecast()
-    foresight = foresee(outlook, ahead.values, ahead.errors, np.array(HORIZONS_S, dtype=float))
-    spots = hot_spots(outlook, foresight, HotSpotParams())
-    if how == "foreseeing":
+def _tell(
+    body: Body,
+    flows: list[Flow],
+    outlook: Outlook,
+    recent: Array,
+    *,
+    broken: Flags,
+    foreseen: tuple[Foresight, list[HotSpot]] | None,
+) -> None:
+    """What leaders hear after a second; `recent`: measured rates."""
+    believed, leaving = recent, dict[str, HotSpot]()
+    if foreseen is not None:
+        ahead, spots = foreseen
         # What is broken already is priced as it is: at what may still come, it may fit nowhere (as live, where a
         # backlog that grows goes before a forecast).
-        _believe(body, flows, np.where(broken, measured, np.maximum(measured, ahead.values.max(axis=1))))
-        leaving = {name: spot for spot in reversed(spots) for name in movers(outlook, foresight, spot)}
-        for name, why in sorted(leaving.items()):
-            body.warn(name, HotSpotAhead(why.host, why.in_s * 1e3, why.sure))
-    elif how == "reacting":
-        _believe(body, flows, measured)
-    if how != "never":
-        for flow in np.flatnonzero(broken).tolist():
-            stops = outlook.stops.host[outlook.stops.flow == flow]
-            worst = outlook.hosts[stops[outlook.backlog_ms[stops].argmax()]]
-            body.warn(flows[flow].name, HotSpotAhead(worst, 0.0, 1.0))  # the same ants, only later
-    return np.array([any(spot.flow == flow.name for spot in spots) for flow in flows])
+        believed = np.where(broken, recent, np.maximum(recent, ahead.factors.max(axis=1)))
+        leaving = {name: spot for spot in reversed(spots) for name in movers(outlook, ahead, spot)}
+    _believe(body, flows, believed)
+    for name, why in sorted(leaving.items()):
+        body.warn(name, HotSpotAhead(why.host, why.in_s * 1e3, why.sure))
+    for flow in np.flatnonzero(broken).tolist():
+        stops = outlook.stops.host[outlook.stops.flow == flow]
+        worst = outlook.hosts[stops[outlook.backlog_ms[stops].argmax()]]
+        body.warn(flows[flow].name, HotSpotAhead(worst, 0.0, 1.0))  # the same ants, only later
 
 
 def _believe(body: Body, flows: list[Flow], factors: Array) -> None:
@@ -248,49 +308,27 @@ def _believe(body: Body, flows: list[Flow], factors: Array) -> None:
         body.believe(faster(flow, max(factor, 0.01)))
 
 
-def _forecast_samples(seen: Seen, kind: str, which: Flags, seed: int) -> list[Sample]:
+def _warning_samples(seen: Seen, kind: str, which: Flags, holds_s: int, seed: int) -> list[Sample]:
     """Recall, precision and lead of the warnings in the world where nobody acts on them."""
-    broken, warned = np.array(seen.stretch)[:, which] > 1.0, np.array(seen.warned)[:, which]
-    found = episodes = right = warnings = 0
-    leads = []
-    for flow in range(broken.shape[1]):
-        breaks, alarms = _runs(broken[:, flow]), _runs(warned[:, flow])
-        for start, _ in breaks:
-            if start < LEAD_S_MAX:
-                continue
-            # The rest of an alarm that an earlier break raised foresees nothing: it must have begun in a calm second.
-            before = [
-                begin
-                for begin, end in alarms
-                if begin < start and end >= start - LEAD_S_MAX and not broken[begin, flow]
-            ]
-            episodes += 1
-            found += bool(before)
-            leads += [start - max(before)] if before else []
-        for begin, end in alarms:
-            if begin + LEAD_S_MAX < len(broken) and not broken[begin, flow]:
-                warnings += 1
-                right += bool(broken[begin : end + LEAD_S_MAX + 1, flow].any())
-    lead = (
-        [Sample(f"lead time, median{kind}", float(median(leads)), "s", None, Statistic.MEDIAN, seed)] if leads else []
-    )
+    step = COURSES.steps.index(holds_s)
+    alarm, verdicts = Alarm(AlarmParams()), Verdicts(1, int(which.sum()), VerdictParams(holds_s=holds_s))
+    for second, (stretch, chance) in enumerate(zip(seen.stretch, seen.chance, strict=True)):
+        verdicts.step(second, (chance[which, step] >= alarm.level)[None], stretch[which] > 1.0)
+        alarm.learn(verdicts)
+    hits, breaks = float(verdicts.hits[0]), float(verdicts.hits[0] + verdicts.misses[0])
+    warnings = float(verdicts.hits[0] + verdicts.false[0])
+    label = f"within {holds_s} s{kind}"
+    leads = verdicts.leads_s[0]
     return [
-        Sample(f"recall{kind}", float(found), "share", None, Statistic.QUOTIENT, seed, of=float(episodes)),
-        Sample(f"precision{kind}", float(right), "share", None, Statistic.QUOTIENT, seed, of=float(warnings)),
-        Sample(f"hot spots{kind}", float(episodes), "episodes", None, Statistic.SUM, seed),
-        *lead,
+        Sample(f"recall, {label}", hits, "share", None, Statistic.QUOTIENT, seed, of=breaks),
+        Sample(f"precision, {label}", hits, "share", None, Statistic.QUOTIENT, seed, of=warnings),
+        *(Sample(f"lead time, median, {label}", float(each), "s", None, Statistic.MEDIAN, seed) for each in leads),
+        *(
+            [Sample(f"hot spots{kind}", breaks, "episodes", None, Statistic.SUM, seed)]
+            if holds_s == HOLDS_S[-1]
+            else []
+        ),
     ]
-
-
-def _runs(flags: Flags) -> list[tuple[int, int]]:
-    """(first, last) second of each stretch, with gaps of less than GAP_S bridged."""
-    found: list[tuple[int, int]] = []
-    for second in np.flatnonzero(flags).tolist():
-        if found and second - found[-1][1] <= GAP_S:
-            found[-1] = (found[-1][0], second)
-        else:
-            found.append((second, second))
-    return found
 
 
 def _violation_samples(worlds: dict[str, Seen], seed: int) -> list[Sample]:
