@@ -75,7 +75,7 @@ def _stop(arena: Arena, fault: Fault) -> None:
 
 
 def _start_after_stop(arena: Arena, fault: Fault) -> None:
-    until(lambda: not arena.ground.is_running(fault.target), f"host {fault.target} has stopped", patience_s=20)
+    until(lambda: not arena.ground.is_running(fault.target), f"host {fault.target} has stopped")
     arena.ground.start(fault.target)
 
 

@@ -33,7 +33,7 @@ from topics import catalogue
 Answer = TypeVar("Answer")
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 QUESTION_S_MAX = 20.0
 """What one question may count for: a test that is itself frozen does not wait."""
 NO_BUG = "-"
@@ -50,7 +50,7 @@ def until(condition: Callable[[], object], what: str, *, patience_s: float = PAT
     waited_s = 0.0
     while waited_s < patience_s:
         asked_s = time.monotonic()
-        with suppress(RegistryError, KafkaException, KafkaError):
+        with suppress(RegistryError, KafkaException, KafkaError, TimeoutError):
             if condition():
                 return
         time.sleep(0.05)
@@ -204,7 +204,8 @@ class Ground:
         """A signal to the broker or to Redis; the supervisor brings back what dies."""
         for record in self._stack.records():
             if record.name.startswith(name) and record.pid is not None:
-                os.kill(record.pid, number)
+                with suppress(ProcessLookupError):  # it has ended this very moment
+                    os.kill(record.pid, number)
 
     def until_services_are_ready(self) -> None:
         until(

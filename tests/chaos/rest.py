@@ -6,7 +6,7 @@ from services.host.segment_plan import SegmentPlan
 from tests.chaos.ground import answer, until
 from tests.chaos.observed import Observer, Row
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 def settle(observer: Observer, plans: list[SegmentPlan]) -> dict[str, list[Row]]:

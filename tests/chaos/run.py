@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.registry.changes import submitted, withdrawn
-from services.registry.snapshot import read_registry
+from services.registry.snapshot import TIMEOUT_S, read_registry
 from services.registry.view import Slot
 from services.registry.write import write
 from tests.chaos.faults import Arena, timeline
@@ -143,9 +143,15 @@ class Run:
         count = self.scenario.partitions
         # Sinks get the broker's time: results of years ago must stay, and gaps are measured by it.
         config = {"retention.ms": "-1", "message.timestamp.type": "LogAppendTime"}
-        wanted = [NewTopic(topic, num_partitions=count, config=config) for topic in self.topics.values()]
-        admin.create_topics(wanted)
-        until(lambda: set(self.topics.values()) <= set(admin.list_topics(timeout=10).topics), "there are topics")
+
+        def are_there() -> bool:
+            missing = set(self.topics.values()) - set(admin.list_topics(timeout=TIMEOUT_S).topics)
+            wanted = [NewTopic(topic, num_partitions=count, config=config) for topic in sorted(missing)]
+            for made in admin.create_topics(wanted).values() if wanted else ():
+                made.result(TIMEOUT_S)
+            return not missing
+
+        until(are_there, "there are topics")
         counts = dict.fromkeys(self.topics.values(), count)
         return [plan_segment(self.graph, segment.id, counts) for segment in self.graph.segments]
 

@@ -71,9 +71,10 @@ class CellOutcome:
 class MoveRun(Run):
     """`play_cell` once."""
 
-    def __init__(self, cell: Cell, ground: MoveGround) -> None:
+    def __init__(self, cell: Cell, ground: MoveGround, *, rest_s_max: float = REST_S_MAX) -> None:
         super().__init__(cell.scenario, ground)
         self.cell = cell
+        self._rest_s_max = rest_s_max
         self.rest_s = 0.0
         self.ends: Counter[str] = Counter()
         self._ground = ground
@@ -135,7 +136,7 @@ class MoveRun(Run):
                 self._ground.heal(victim, hurt)
         self._ground.until_services_are_ready()  # a killed broker takes as long to start as the machine is busy
         healed_s = time.monotonic()
-        until(self._is_at_rest, "all moves have ended and all partitions run", patience_s=REST_S_MAX)
+        until(self._is_at_rest, "all moves have ended and all partitions run", patience_s=self._rest_s_max)
         self.rest_s = time.monotonic() - healed_s
         self.ends = Counter(move.phase for move in answer(self._moves))
         if hurt == "kill":
