@@ -89,9 +89,9 @@ def topic(kafka: str) -> Callable[..., str]:
     def make(name: str = "t", *, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         unique = f"{name}-{uuid.uuid4().hex[:12]}"
         wanted = NewTopic(unique, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
-        admin.create_topics([wanted])[unique].result(timeout=30)
+        admin.create_topics([wanted])[unique].result(timeout=60)
         while True:
-            found = admin.list_topics(unique, timeout=10).topics[unique]
+            found = admin.list_topics(unique, timeout=60).topics[unique]
             if len(found.partitions) == partitions and all(p.leader >= 0 for p in found.partitions.values()):
                 return unique
 

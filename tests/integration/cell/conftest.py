@@ -12,6 +12,7 @@ import pytest
 from services.embedded.ports import choose_ports
 from services.embedded.probes import RedisProbe
 from services.embedded.redis_server import redis_program
+from services.host.cell import pheromone_store
 
 PATIENCE_S = 60.0
 
@@ -50,6 +51,12 @@ class OwnRedis:
     def thaw(self) -> None:
         assert self.process is not None
         self.process.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell gives Redis up after a second; a test must not, only because the machine stood still for one."""
+    monkeypatch.setattr(pheromone_store, "ANSWER_TIMEOUT_S", 10.0)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from services.embedded.home import Home
 from services.embedded.remote import look, stop
 
 STIGMERGY = str(Path(sys.executable).with_name("stigmergy"))
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from services.embedded.ports import is_free
 from services.embedded.remote import look
 
 STIGMERGY = str(Path(sys.executable).with_name("stigmergy"))
-WAIT_S = 120.0
+WAIT_S = 240.0
 
 
 class User:
@@ -99,7 +99,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def kill(pid: int) -> None:
     process = psutil.Process(pid)
     process.kill()
-    psutil.wait_procs([process], timeout=10)
+    psutil.wait_procs([process], timeout=WAIT_S)
 
 
 def ports_of(home: Path) -> list[int]:
@@ -183,7 +183,7 @@ def test_a_killed_supervisor_takes_all_with_it_and_the_next_up_recovers(user: Us
     before = user.sees()
     children = [psutil.Process(process["pid"]) for process in before["processes"]]
     kill(before["pid"])
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=WAIT_S)
     assert [] == alive
     assert all(is_free(port) for port in ports_of(user.home))
     assert ExitCode.NOT_RUNNING == user.runs("status").returncode

@@ -36,6 +36,8 @@ from topics.topic import Topic
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 120.0
+ANSWER_S = 60.0
+"""For one question to a broker that is busy."""
 START_PATIENCE_S = 180.0
 """Six hosts that start at once on a busy machine take a while to load their code."""
 
@@ -59,12 +61,15 @@ class Hosts:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
+    """The boots that were registered before the last start."""
 
     def name(self, short: str) -> str:
         return f"{short}-{self.suffix}"
 
     def start(self, *shorts: str, extra: Sequence[str] = ()) -> None:
         """Starts hosts and waits until they live."""
+        self.former = {name: each.boot_id for name, each in read_registry(self.bootstrap).hosts.items()}
         for short, port in zip(shorts, choose_ports([None] * len(shorts)), strict=True):
             self.ports[short] = port
             command = [sys.executable, "-m", "services.host", "--name", self.name(short), "--region", "r1"]
@@ -80,14 +85,14 @@ class Hosts:
     def is_there(self, short: str) -> bool:
         """Whether the very process that was started last reports under this name."""
         name = self.name(short)
-        assert self.running[short].poll() is None, self.log(short)
+        assert self.running[short].poll() is None, self.log(short)[-4_000:]
         row = live_hosts(self.bootstrap, now_ms=time.time_ns() // 1_000_000).get(name)
         registered = read_registry(self.bootstrap).hosts.get(name)
-        return row is not None and registered is not None and row.boot_id == registered.boot_id
+        return row is not None and registered is not None and self.former.get(name) != registered.boot_id == row.boot_id
 
     def metric(self, short: str, name: str) -> float:
         """A metric of a host, with its labels as part of the name; 0 if it does not show it."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[short]}/metrics", timeout=10) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[short]}/metrics", timeout=PATIENCE_S) as page:
             lines = page.read().decode().splitlines()
         return next((float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(f"stigmergy_{name} ")), 0.0)
 
@@ -95,10 +100,10 @@ class Hosts:
         """Sends a signal and waits for the end; the exit code."""
         process = self.running.pop(short)
         process.send_signal(number)
-        return process.wait(timeout=40)
+        return process.wait(timeout=PATIENCE_S)
 
     def log(self, short: str) -> str:
-        return (self.logs / f"{short}.log").read_text()[-4_000:]
+        return (self.logs / f"{short}.log").read_text()
 
     def stop_all(self) -> None:
         for process in self.started:
@@ -185,7 +190,7 @@ class Stage:
         for value, key in raws:
             producer.produce(self.source, value, key, headers=headers)
             producer.poll(0)
-        assert 0 == producer.flush(30)
+        assert 0 == producer.flush(PATIENCE_S)
 
     @contextmanager
     def feeding(self, records: Sequence[dict], *, chunk: int = 50, every_s: float = 0.02) -> Iterator[None]:
@@ -211,8 +216,8 @@ class Stage:
         """How many records of its source are done for good, if the flow is one segment."""
         (segment,) = parse_graph(self.text).segments
         with reader(self.bootstrap, group=f"stig.{segment.id}") as consumer:
-            partitions = consumer.list_topics(self.source, timeout=10).topics[self.source].partitions
-            found = consumer.committed([TopicPartition(self.source, each) for each in partitions], timeout=10)
+            partitions = consumer.list_topics(self.source, timeout=ANSWER_S).topics[self.source].partitions
+            found = consumer.committed([TopicPartition(self.source, each) for each in partitions], timeout=ANSWER_S)
             return sum(max(0, at.offset) for at in found)
 
     def until_results(self, count: int) -> list[dict]:
@@ -224,7 +229,7 @@ class Stage:
 def read_committed(bootstrap: str, topic: str) -> list[bytes]:
     """The values of all committed records of a topic."""
     with reader(bootstrap, group="test") as consumer:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions
         at = [TopicPartition(topic, each) for each in partitions]
         return [record.value() for record in read_to_end(consumer, at)]
 

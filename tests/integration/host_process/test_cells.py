@@ -32,10 +32,14 @@ sinks:
 """
 
 
+PATIENT = ["--silent", "12"]
+"""Hosts that take nobody for dead who is only slow to speak."""
+
+
 @pytest.fixture
 def six(hosts: Any) -> Any:
-    """Six hosts that know each other; the test may kill them. One that is slow to speak is not taken for dead."""
-    hosts.start(*SHORTS, extra=["--silent", "10"])
+    """Six hosts that know each other; the test may kill them."""
+    hosts.start(*SHORTS, extra=PATIENT)
     return hosts
 
 
@@ -93,7 +97,7 @@ def test_a_submitted_flow_is_planned_by_ants_and_planned_anew_when_hosts_die(six
 
 def test_a_bound_that_nothing_keeps_is_refused_with_the_nearest_that_would_do(hosts: Any, stage: Callable) -> None:
     """Two hosts are milliseconds apart over Kafka; nobody can promise one."""
-    hosts.start("a", "b")
+    hosts.start("a", "b", extra=PATIENT)
     flow = stage(TEMPLATE)
     submit(flow, hosts, source="a", sink="b", bound_ms=1)
     refused: Decision = flow.until(lambda: refusal_of(flow), "the flow is refused")
@@ -188,4 +192,4 @@ def put(bootstrap: str, topic: str, host: str, values: list[bytes]) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.max.bytes": 2**20})
     for value in values:
         producer.produce(topic, value, host.encode(), partition=inbox_of(host))
-    assert 0 == producer.flush(20)
+    assert 0 == producer.flush(60)

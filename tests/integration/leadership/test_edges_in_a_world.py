@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -34,7 +33,8 @@ operators:
 sinks:
   out: {input: counts, topic: counts, at: west, key: user}
 """
-WAIT_S = 120.0
+WAIT_S = 240.0
+"""On a crowded machine ants may come back too late; then the leader waits, and each time longer, to try again."""
 
 
 def until(condition: Callable[[], object], what: str) -> None:
@@ -44,7 +44,6 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.5)
 
 
-@pytest.mark.timeout(420)
 def test_edges_are_led_where_the_flow_runs(tmp_path: Path, redis_url: str) -> None:
     """Placed by ants in the west; Kafka puts half of the edge's leaders into the east, 60 ms away."""
     world = parse_world(WORLD, filename="w", folder=tmp_path)

@@ -84,7 +84,7 @@ class ModellingProcess:
     def figures(self) -> dict[str, float]:
         """What its metrics page says; empty if there is none."""
         try:
-            with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}/metrics", timeout=5) as page:
+            with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}/metrics", timeout=30) as page:
                 text = page.read().decode()
         except (OSError, urllib.error.URLError):
             return {}
@@ -132,7 +132,7 @@ class Ground:
         self.stack = stack
         self.service = service
         self.feeder = Feeder(stack.bootstrap)
-        self.redis = redis.Redis.from_url(stack.redis_url, socket_timeout=5)
+        self.redis = redis.Redis.from_url(stack.redis_url, socket_timeout=30)
 
     def model(self, key: str) -> Model | None:
         """As Redis has it."""
