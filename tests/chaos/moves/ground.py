@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -91,8 +92,7 @@ class MoveGround(Ground):
         elif name in (BROKER, REDIS):
             self.send_service(name, signal.SIGSTOP)
         else:
-            for process in self._processes(name):
-                process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGSTOP)
+            self._signal(name, signal.SIGKILL if how == "kill" else signal.SIGSTOP)
 
     def heal(self, name: str, how: str) -> None:
         """Wake it, mend its way, or start it again."""
@@ -101,8 +101,7 @@ class MoveGround(Ground):
         elif how == "freeze" and name in (BROKER, REDIS):
             self.send_service(name, signal.SIGCONT)
         elif how == "freeze":
-            for process in self._processes(name):
-                process.send_signal(signal.SIGCONT)
+            self._signal(name, signal.SIGCONT)
         elif name in INSTANCES:
             self._instances[name].wait()
             self.start_instance(name)
@@ -117,10 +116,12 @@ class MoveGround(Ground):
             if record.name in wanted and record.pid is not None:
                 os.kill(record.pid, number)
 
-    def _processes(self, name: str) -> list[psutil.Process]:
-        """The process and its children, of which a function of a user may be one."""
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        """To the process and its children, of which a function of a user may be one, and may end this very moment."""
         first = psutil.Process((self._hosts | self._instances)[name].pid)
-        return [first, *first.children(recursive=True)]
+        for process in (first, *first.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
 
     def _command(self, name: str) -> list[str]:
         _, _, _, *arguments = super()._command(name)

@@ -142,7 +142,7 @@ def test_an_idle_source_partition_holds_nobody_up(pair: Any, stage: Callable) ->
 
 def test_a_host_that_is_down_is_not_taken_for_an_idle_one(hosts: Any, stage: Callable) -> None:
     """Its silence is longer than `idle`, but what it has not yet read still counts when it is back."""
-    idle_s = 4
+    idle_s = 8
     hosts.start("a", "b")
     flow = stage(WINDOWS.replace("lateness: 1s", f"lateness: 1s, idle: {idle_s}s"))
     submission = flow.submit(hosts, "a")

@@ -4,11 +4,12 @@ import http.server
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from services.embedded import probes
+from services.embedded import EmbeddedStack, StackError, StackParams, probes
 from services.embedded.probes import HttpProbe, KafkaProbe, Probe, RedisProbe
 
 
@@ -67,6 +68,20 @@ def test_a_port_that_accepts_but_says_nothing_is_not_ready(monkeypatch: pytest.M
         port = silent.getsockname()[1]
         assert not KafkaProbe(bootstrap=f"127.0.0.1:{port}").answers()
         assert not RedisProbe(url=f"redis://127.0.0.1:{port}").answers()
+
+
+def test_what_the_user_runs_may_miss_a_question(tmp_path: Path) -> None:
+    """Its machine may be busy just now; where nobody answers, that is told."""
+
+    class Busy:
+        def __init__(self, *answers: bool) -> None:
+            self.answers = iter(answers).__next__
+
+    stack = EmbeddedStack(StackParams(home=tmp_path, bootstrap="a:1"))
+    stack._use_foreign("kafka", "a:1", Busy(False, False, True))  # type: ignore[arg-type]
+    with pytest.raises(StackError, match="no redis answers at b:1"):
+        stack._use_foreign("redis", "b:1", Busy(False, False, False))  # type: ignore[arg-type]
+    assert ["kafka"] == [record.name for record in stack.records()]
 
 
 @pytest.mark.parametrize("probe", [KafkaProbe(bootstrap="a:1", broker_id=2), RedisProbe(url="b"), HttpProbe(url="c")])
