@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from services.embedded import EmbeddedStack, StackParams
 from services.embedded.lifecycle import State
 
-WAIT_S = 90.0
+WAIT_S = 180.0
 
 
 def test_a_cluster_of_three_survives_the_death_of_one(tmp_path: Path, redis_url: str) -> None:
