@@ -248,10 +248,17 @@ class Segment:
                 seat.task = None
                 self._assign()
                 if task is not None:
-                    await task.close()
+                    await self._leave(seat, task)
             if seat.state == "draining":
                 return
             await asyncio.sleep(self._pause_s(seat))
+
+    async def _leave(self, seat: Seat, task: Task) -> None:
+        """Whatever a client has to say about its end, after an outage say: the seat must be able to try again."""
+        try:
+            await task.close()
+        except Exception as error:  # noqa: BLE001 - any: it would end the seat without a word
+            log.warning("task left badly", segment=self.plan.segment.id, partition=seat.partition, error=repr(error))
 
     def _new_task(self, seat: Seat) -> Task:
         memory, writer = seat.memory, seat.writer
@@ -293,10 +300,13 @@ class Segment:
 
     async def _may_fence(self, seat: Seat, task: Task) -> bool:
         """Whether it is still ours, once the former owner has drained; all is made ready meanwhile."""
-        is_ours, _, _ = await asyncio.gather(
-            self._still_ours(seat.partition, seat.epoch), self._handed_over(seat), task.connect()
-        )
-        return is_ours
+        is_ours = asyncio.ensure_future(self._still_ours(seat.partition, seat.epoch))
+        others = [asyncio.ensure_future(each) for each in (self._handed_over(seat), task.connect())]
+        try:
+            await asyncio.gather(is_ours, *others)
+        finally:
+            await end([is_ours, *others])  # if one fails, the others must not go on with a task that is being closed
+        return is_ours.result()
 
     async def _handed_over(self, seat: Seat) -> None:
         if seat.origin is not None:

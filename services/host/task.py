@@ -240,9 +240,11 @@ class Task:
         """Leave. What was not committed will be done again by the next owner."""
         if self._thread is not None:
             self._thread.shutdown(wait=False)
-        await self._memory.close()
-        self._memory.discard()
-        await self._writer.stop()
+        try:
+            await self._memory.close()
+        finally:
+            self._memory.discard()
+            await self._writer.stop()
 
     async def _process(self, input_name: str, records: list[Record]) -> None:
         records = _from(records, self._inputs.by_name[input_name].next_offset)

@@ -64,7 +64,7 @@ def read_to_end(
     """All records of these partitions from their start (or from `starts`) to where they end now."""
     ends = {}
     for at in partitions:
-        low, high = _watermarks(consumer, at)
+        low, high = watermarks(consumer, at)
         at.offset = max(low, starts(at)) if starts is not None else low
         if at.offset < high:
             ends[at.topic, at.partition] = high
@@ -85,7 +85,7 @@ def read_to_end(
             raise KafkaException(error)
 
 
-def _watermarks(consumer: Consumer, at: TopicPartition) -> tuple[int, int]:
+def watermarks(consumer: Consumer, at: TopicPartition) -> tuple[int, int]:
     """The first and the next offset."""
     return patiently(lambda: consumer.get_watermark_offsets(at, timeout=TIMEOUT_S))
 

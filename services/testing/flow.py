@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from confluent_kafka import Producer, TopicPartition
 
-from services.registry.snapshot import read_registry, read_to_end, reader
+from services.registry.snapshot import read_registry, read_to_end, reader, watermarks
 from services.setaside.letters import read_letters
 from services.testing.waiting import PATIENCE_S, NeverError, until
 from topics import catalogue
@@ -191,4 +191,4 @@ class Flow:
         """The next offset of each partition."""
         with reader(self.stigmergy.bootstrap) as consumer:
             partitions = consumer.list_topics(topic, timeout=10.0).topics[topic].partitions
-            return {each: consumer.get_watermark_offsets(TopicPartition(topic, each))[1] for each in sorted(partitions)}
+            return {each: watermarks(consumer, TopicPartition(topic, each))[1] for each in sorted(partitions)}

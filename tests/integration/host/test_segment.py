@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaTimeoutError
 
 from services.host import snapshot
+from services.host.task import Task
 from services.host.writer import WriteError, Writer
 from topics.names import dead_letter_topic, late_topic
 
@@ -243,5 +245,38 @@ def test_a_standby_takes_over_with_what_it_has_followed(bench: Callable[..., Any
         assert all(memory.entries_read < read_before[p] + 20 for p, memory in followed.items())
         assert any(read_before.values())
         await flow.stop()
+
+    asyncio.run(story())
+
+
+def test_a_task_that_can_neither_begin_nor_end_well_is_tried_again(
+    bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an outage both may fail; the seat must not fall silent for that."""
+    failing = {"recover": 2, "close": 2}  # once for each partition
+
+    def fails_at_first(name: str) -> None:
+        real = getattr(Task, name)
+
+        async def at_first(task: Task, *arguments: Any) -> Any:
+            done = await real(task, *arguments)
+            if failing[name] > 0:
+                failing[name] -= 1
+                raise KafkaTimeoutError(f"no {name} now")
+            return done
+
+        monkeypatch.setattr(Task, name, at_first)
+
+    async def story() -> None:
+        flow = bench(STATELESS)
+        values = packets(100)
+        fails_at_first("recover")
+        fails_at_first("close")
+        await flow.begin()
+        await flow.send(values)
+        expected = [value["n"] for value in values if value["proto"] == "tcp"]
+        await flow.until(lambda rows: len(rows) >= len(expected))
+        await flow.stop()
+        assert {"recover": 0, "close": 0} == failing
 
     asyncio.run(story())
