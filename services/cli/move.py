@@ -33,7 +33,7 @@ def move(
     operator: Annotated[str, typer.Argument(help="An operator or segment; /0,2-4 after it names partitions.")],
     host: Annotated[str, typer.Argument(help="Where to.")],
     *,
-    wait: Annotated[bool, typer.Option(help="Wait until all have moved.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait until all have moved, not only until they begin to.")] = True,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 120.0,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
@@ -49,7 +49,7 @@ def move(
     deadline_s = time.monotonic() + timeout_s
     with busy("moving"):
         answer = _ask(address, flow, wanted, host, deadline_s)
-        while wait and "moving" in answer.evidence and _until_at_rest(address, wanted, deadline_s):
+        while "moving" in answer.evidence and _until_at_rest(address, wanted, deadline_s):
             answer = _ask(address, flow, wanted, host, deadline_s)
         ends = _wait(address, answer, deadline_s) if wait else [answer]
     failed = [each for each in ends if each.kind in ("refused", "rolled_back", "abandoned")]
