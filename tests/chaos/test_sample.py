@@ -1,12 +1,11 @@
 """A sample of the seeded fault test; `make chaos-hosts` runs 200 and more."""
 
 import pytest
-import redis
 
 from tests.chaos.flows import CASES
-from tests.chaos.ground import Ground, until
+from tests.chaos.ground import Ground
 from tests.chaos.run import Run
-from tests.chaos.scenario import HOSTS, WEIGHTS, scenario
+from tests.chaos.scenario import WEIGHTS, scenario
 
 SAMPLE = range(10, 30)
 
@@ -17,13 +16,6 @@ def test_faults_leave_no_trace_in_results_and_state(seed: int, ground: Ground) -
     outcome = Run(scenario(seed), ground).play()
     print(outcome.line)
     assert outcome.verdict.is_good, outcome.line
-
-
-def test_the_hosts_use_the_redis_that_is_taken_from_them(ground: Ground) -> None:
-    """Else its end would be no fault at all."""
-    ground.raise_hosts(HOSTS)
-    with redis.Redis.from_url(ground.redis_url) as client:
-        until(lambda: client.dbsize() > 0, "hosts have written pheromone")
 
 
 def test_the_sample_has_every_flow_and_every_fault() -> None:
