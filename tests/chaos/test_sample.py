@@ -1,11 +1,12 @@
 """A sample of the seeded fault test; `make chaos-hosts` runs 200 and more."""
 
 import pytest
+import redis
 
 from tests.chaos.flows import CASES
-from tests.chaos.ground import Ground
+from tests.chaos.ground import Ground, until
 from tests.chaos.run import Run
-from tests.chaos.scenario import WEIGHTS, scenario
+from tests.chaos.scenario import HOSTS, WEIGHTS, scenario
 
 SAMPLE = range(10, 30)
 
@@ -16,6 +17,20 @@ def test_faults_leave_no_trace_in_results_and_state(seed: int, ground: Ground) -
     outcome = Run(scenario(seed), ground).play()
     print(outcome.line)
     assert outcome.verdict.is_good, outcome.line
+
+
+def test_the_hosts_use_the_redis_that_is_taken_from_them(ground: Ground) -> None:
+    """Else its end would be no fault at all. A host that begins looks there for the pheromone that it had."""
+    for name in HOSTS:
+        ground.kill(name)
+    with redis.Redis.from_url(ground.redis_url) as client:
+
+        def looks() -> int:
+            return client.info("commandstats").get("cmdstat_scan", {}).get("calls", 0)
+
+        before = looks()
+        ground.raise_hosts(HOSTS)
+        until(lambda: looks() > before, "hosts have looked for their pheromone")
 
 
 def test_the_sample_has_every_flow_and_every_fault() -> None:

@@ -267,6 +267,7 @@ class CellService:
                 self.body.set_off(self.body.cell.tell(always=True))
             if self._host in surface.regions:  # else it has only just registered
                 self._relink(surface)
+                await self._remember()
                 self._measure_background()
                 await self._mend_bookings(surface)
                 await self.leaders.arrange(self._view, surface)
