@@ -28,9 +28,7 @@ compose-down: ## Stop and remove those containers; their data stays in volumes
 	@docker compose --file compose/compose.yaml --profile '*' down
 
 test: setup ## Run the unit, property, simulation, integration and fault tests
-	@$(BIN)/pytest tests -m "not bench and not integration and not chaos and not e2e" --numprocesses auto
-	@$(BIN)/pytest tests/integration -m "not plain_faust and not spark_cluster"
-	@$(BIN)/pytest tests/chaos --numprocesses 2
+	@tests/run
 
 test-e2e: setup ## The tests in containers: starts an engine and makes images where there are none; leaves nothing running
 	@tests/e2e/run

@@ -61,6 +61,11 @@ class Inbox:
         return self._under_way < BLOCKS_MAX or self._under_way_bytes < SMALL_BYTES_MAX
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether nothing but the end comes next."""
+        return self._is_stopped
+
+    @property
     def is_idle(self) -> bool:
         """Whether all that was fetched is processed."""
         return self._under_way == 0

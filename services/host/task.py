@@ -27,6 +27,7 @@ from services.host.inbox import FetchedBlock, Inbox, Order, joined, size_bytes
 from services.host.memory import TEMPORARY, Memory
 from services.host.pace import FULL_PACE, Pace
 from services.host.partitioner import Partitioner
+from services.host.portions import Portions
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
 from services.host.snapshot import Snapshots, usable
@@ -108,6 +109,7 @@ class Task:
         self._program = self._memory.program
         # A thread of its own, so that a function that hangs holds up nobody else's; its processes are tied to it.
         self._thread = ThreadPoolExecutor(1) if self._program.waits else None
+        self._portions = Portions()
         self._changelogs = self._memory.changelogs
         self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
         self._snapshots = Snapshots(self._program)
@@ -196,9 +198,7 @@ class Task:
             if isinstance(order, Exception):
                 raise order
             if isinstance(order, list):
-                begin_s = time.thread_time()
-                await self._process(order[0].input_name, joined(order))
-                await self._context.pace.rest(time.thread_time() - begin_s)
+                await self._work_off(order)
                 self._inbox.done(order)
                 self.on_room()
             elif order is Order.TICK:
@@ -207,6 +207,19 @@ class Task:
                 await self._commit()
             if order is Order.STOP:
                 return
+
+    async def _work_off(self, blocks: list[FetchedBlock]) -> None:
+        """All of it, unless a slow function is still at it when the task is told to stop."""
+        input_name, records = blocks[0].input_name, joined(blocks)
+        for portion in [records] if self._thread is None else self._portions.of(records):
+            if self._is_dirty and self._commit_in_s <= 0:
+                await self._commit()
+            if self._inbox.is_stopped:
+                return
+            begin_s, worked_s = time.monotonic(), time.thread_time()
+            await self._process(input_name, portion)
+            self._portions.took(len(portion), time.monotonic() - begin_s)
+            await self._context.pace.rest(time.thread_time() - worked_s)
 
     @property
     def _commit_in_s(self) -> float:

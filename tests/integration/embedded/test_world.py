@@ -23,7 +23,8 @@ round_trips_ms:
   iad: {edge: 60}
 """
 LATE_MS = 40.0
-"""What a busy machine may add to a median."""
+"""What a busy machine may add to the fastest of several."""
+WAIT_S = 120.0
 
 
 def test_round_trips_are_those_of_the_file(tmp_path: Path, redis_url: str) -> None:
@@ -44,15 +45,18 @@ def test_round_trips_are_those_of_the_file(tmp_path: Path, redis_url: str) -> No
         # The way of a record: 10 ms from edge to fra, and 40 ms on to a reader in iad that waits for it.
         new = NewTopic("led-by-fra", num_partitions=1, replica_assignment=[[brokers["fra"]]])
         admin.create_topics([new])["led-by-fra"].result(timeout=30)
-        assert 50 - 2 <= min(hops_ms(stack, "led-by-fra")) <= 50 + LATE_MS
+        hops_within(50 - 2, 50 + LATE_MS, stack, "led-by-fra")
         # Replication: nobody reads a record before the other broker has it, a round trip of 80 ms away.
         new = NewTopic("by-both", num_partitions=1, replica_assignment=[[brokers["fra"], brokers["iad"]]])
         admin.create_topics([new])["by-both"].result(timeout=30)
-        assert 50 + 80 / 2 <= min(hops_ms(stack, "by-both")) <= 50 + 2 * 80 + LATE_MS
+        hops_within(50 + 80 / 2, 50 + 2 * 80 + LATE_MS, stack, "by-both")
 
 
-def hops_ms(stack: EmbeddedStack, topic: str) -> list[float]:
-    """From a sender in edge to a reader in iad, record by record."""
+def hops_within(least_ms: float, most_ms: float, stack: EmbeddedStack, topic: str) -> None:
+    """From a sender in edge to a reader in iad: no record is there too early, and twelve go on until one is in time.
+
+    What a busy machine adds differs from record to record; what the world adds is in each of them.
+    """
     producer = Producer({"bootstrap.servers": stack.bootstrap_from("edge"), "linger.ms": 0, "acks": 1})
     reader = Consumer(
         {
@@ -63,15 +67,16 @@ def hops_ms(stack: EmbeddedStack, topic: str) -> list[float]:
         }
     )
     reader.assign([TopicPartition(topic, 0, 0)])
-    taken_ms = []
-    for number in range(12):
+    taken_ms: list[float] = []
+    deadline_s = time.monotonic() + WAIT_S
+    while len(taken_ms) < 12 or min(taken_ms) > most_ms:
+        assert time.monotonic() < deadline_s, taken_ms
         begin_s = time.perf_counter()
-        producer.produce(topic, value=str(number))
+        producer.produce(topic, value=b"")
         producer.flush(30)
         while (message := reader.poll(30)) is None or message.error():
             assert time.perf_counter() - begin_s < 60
-        if number > 1:  # the first find out where the leader is
-            taken_ms.append((time.perf_counter() - begin_s) * 1e3)
+        taken_ms.append((time.perf_counter() - begin_s) * 1e3)
         time.sleep(0.2)  # until the reader's next fetch waits at the broker
     reader.close()
-    return taken_ms
+    assert least_ms <= min(taken_ms), taken_ms

@@ -180,13 +180,23 @@ class Stage:
     def write(self, *entries: tuple[Topic, Message]) -> None:
         write(self.bootstrap, entries)
 
-    def feed(self, records: Sequence[dict], *, key: str = "user") -> None:
+    def feed(self, records: Sequence[dict], *, key: str = "user", compression: str = "none") -> None:
         """Produces JSON records, keyed as the flow's source says, and waits for the broker to have them."""
-        self.feed_raw([(json.dumps(record).encode(), str(record[key]).encode()) for record in records])
+        raws = [(json.dumps(record).encode(), str(record[key]).encode()) for record in records]
+        self.feed_raw(raws, compression=compression)
 
-    def feed_raw(self, raws: Sequence[tuple[bytes | None, bytes | None]], *, headers: Any = None) -> None:
+    def feed_raw(
+        self, raws: Sequence[tuple[bytes | None, bytes | None]], *, headers: Any = None, compression: str = "none"
+    ) -> None:
         """Produces bytes as they are."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "partitioner": "murmur2_random", "log_level": 0})
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "partitioner": "murmur2_random",
+                "compression.type": compression,
+                "log_level": 0,
+            }
+        )
         for value, key in raws:
             producer.produce(self.source, value, key, headers=headers)
             producer.poll(0)

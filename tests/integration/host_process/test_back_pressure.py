@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 
 from services.embedded import StackParams
 from services.embedded.java import find_java
 from services.embedded.stack import kafka_class_path
+from topics import catalogue
 from topics.flow.file import parse_graph
 
 SLOW = """
@@ -119,6 +121,26 @@ def test_a_slow_operator_neither_fills_memory_nor_starves_a_fast_one(
         fast.until_results(20_000)
         assert slow.committed() < 80_000 / 2
     assert memory.most_mb - memory.before_mb < 250, vars(memory)
+
+
+def test_a_slow_operator_commits_and_lets_go_in_the_middle_of_what_was_fetched(
+    hosts: Any, stage: Callable, tmp_path: Path
+) -> None:
+    """One fetch brings all of 30,000 compressed records, five minutes of work: nobody waits for the end of it."""
+    (tmp_path / "slow_rules.py").write_text(RULES)
+    for name in ("a", "b"):
+        hosts.start(name, extra=["--allow", f"{tmp_path}/"])
+    slow = stage(SLOW, partitions=1)
+    slow.feed(records(30_000, padding=500), compression="gzip")
+    submission = slow.submit(hosts, "a")
+    slow.until(lambda: slow.committed() > 0, "some of it is done")
+    ((slot, placement),) = submission.placements.items()
+    moved = msgspec.structs.replace(placement, host=hosts.name("b"), epoch=placement.epoch + 1)
+    slow.write((catalogue.PLACEMENTS, moved))
+    slow.until_running({slot: moved})
+    before = slow.committed()
+    assert before < 30_000 / 2
+    slow.until(lambda: slow.committed() > before, "the next one goes on")
 
 
 def limit(bootstrap: str, client: str, change: str) -> None:
