@@ -7,6 +7,7 @@ together. A BlockConsumer returns the Cython records as the broker's batches hol
 """
 
 from collections import OrderedDict
+from collections.abc import Container
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,16 @@ class BlockConsumer(AIOKafkaConsumer):
     async def start(self) -> None:
         await super().start()
         self._fetcher._records = _Blocks()
+
+    async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, list[Record]]:
+        """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called."""
+        with self._subscription.fetch_context():
+            return await self._fetcher.fetched_records(wanted, timeout_ms / 1_000)
+
+    def look_again(self) -> None:
+        """What is wanted has changed: `blocks` may have to return what it has passed over."""
+        for waiter in self._fetcher._fetch_waiters:
+            self._fetcher._notify(waiter)
 
 
 class _Blocks(OrderedDict[TopicPartition, Any]):

@@ -9,7 +9,7 @@ their fetches are asked for again.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -268,7 +268,7 @@ class Segment:
             seat.partition,
             seat.epoch,
             self._context,
-            on_room=self._room.set,
+            on_room=self._on_room,
             memory=memory,
             writer=writer,
             streaks=seat.streaks,
@@ -361,14 +361,13 @@ class Segment:
         """Fetch blocks for the tasks that have room, and put them into the app."""
         while True:
             tasks = self.tasks()
-            ready = [at for task in tasks.values() if task.has_room for at in task.positions]
-            if not ready:
+            if not any(task.has_room for task in tasks.values()):
                 self._room.clear()
                 await self._room.wait()
                 continue
             assignments = self._assignments
             try:
-                fetched = await self._consumer.getmany(*ready, timeout_ms=FETCH_WAIT_MS)
+                fetched = await self._consumer.blocks(_WithRoom(tasks), timeout_ms=FETCH_WAIT_MS)
             except Exception as error:  # noqa: BLE001 - the feed must outlive whatever a fetch brings
                 await self._fetch_failed(error)
                 continue
@@ -378,6 +377,11 @@ class Segment:
             blocks = [tasks[at.partition].fetched(self._names[at.topic], records) for at, records in fetched.items()]
             for block in blocks:
                 await self._app.put(block)
+
+    def _on_room(self) -> None:
+        """A task that had none has room again: while others are idle, its next block may be there already."""
+        self._room.set()
+        self._consumer.look_again()
 
     async def _fetch_failed(self, error: Exception) -> None:
         """Broker trouble passes. That records are gone before they were read does not: it must be seen by a person."""
@@ -403,6 +407,18 @@ class Segment:
         since_ms = time.time() * 1_000 - LISTENING_MS
         assigned = self._consumer._subscription.subscription.assignment
         return all(at in assigned.tps and (assigned.state_value(at).timestamp or 0) > since_ms for at in task.positions)
+
+
+class _WithRoom:
+    """The partitions whose tasks have room at the moment."""
+
+    def __init__(self, tasks: Mapping[int, Task]) -> None:
+        self._tasks = tasks
+
+    def __contains__(self, at: object) -> bool:
+        assert isinstance(at, TopicPartition), at
+        task = self._tasks.get(at.partition)
+        return task is not None and task.has_room
 
 
 def is_passing(error: BaseException | None) -> bool:

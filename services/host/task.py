@@ -199,14 +199,19 @@ class Task:
                 raise order
             if isinstance(order, list):
                 await self._work_off(order)
-                self._inbox.done(order)
-                self.on_room()
+                self._done(order)
             elif order is Order.TICK:
                 await self._advance()
             if self._is_dirty and (order is Order.STOP or self._commit_in_s <= 0):
                 await self._commit()
             if order is Order.STOP:
                 return
+
+    def _done(self, blocks: list[FetchedBlock]) -> None:
+        was_full = not self.has_room
+        self._inbox.done(blocks)
+        if was_full and self.has_room:
+            self.on_room()
 
     async def _work_off(self, blocks: list[FetchedBlock]) -> None:
         """All of it, unless a slow function is still at it when the task is told to stop."""

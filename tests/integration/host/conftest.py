@@ -142,7 +142,7 @@ class Bench:
                 marks = {name: task._inputs.watermark_ms(name) for name in inputs}
                 ends = {at: consumer.highwater(at) for at in consumer.assignment()}
                 lines.append(
-                    f"  {seat}: under way {task._under_way}, queue {task._queue.qsize()}, dirty {task._is_dirty}, "
+                    f"  {seat}: room {task.has_room}, idle {task._inbox.is_idle}, dirty {task._is_dirty}, "
                     f"commits {task.commits}, transaction open {task._writer._open}, inputs {inputs}, "
                     f"watermarks {marks}, highwaters {ends}, running {seat.running}\n"
                     f"    tables { {name: len(table.data) for name, table in task._program.tables.items()} }"

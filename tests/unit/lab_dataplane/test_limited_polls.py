@@ -26,10 +26,10 @@ class Fetches(BlockConsumer):
 def consumer(monkeypatch: pytest.MonkeyPatch) -> Fetches:
     """Polls bring two records of a partition at most."""
 
-    async def getmany(self: Fetches, *_partitions: TopicPartition, **_options: Any) -> dict[TopicPartition, list[Any]]:
+    async def blocks(self: Fetches, _wanted: Any, **_options: Any) -> dict[TopicPartition, list[Any]]:
         return self.left.pop(0) if self.left else {}
 
-    monkeypatch.setattr(BlockConsumer, "getmany", getmany)
+    monkeypatch.setattr(BlockConsumer, "blocks", blocks)
     monkeypatch.setattr(BlockConsumer, "assign", lambda self, partitions: None)
     limit_polls(2)
     return Fetches()
@@ -39,7 +39,7 @@ def test_a_fetch_comes_out_in_order_a_few_records_at_a_time(consumer: Fetches) -
     """Nothing is lost between two polls."""
 
     async def polls() -> list[dict[TopicPartition, list[Any]]]:
-        return [await consumer.getmany(ONE, OTHER) for _ in range(4)]
+        return [await consumer.blocks({ONE, OTHER}, timeout_ms=0) for _ in range(4)]
 
     assert [{ONE: [1, 2], OTHER: [7]}, {ONE: [3]}, {ONE: [4]}, {}] == asyncio.run(polls())
 
@@ -48,8 +48,8 @@ def test_what_waits_for_a_former_assignment_is_dropped(consumer: Fetches) -> Non
     """It is fetched again from where the new task stands; else it would come twice."""
 
     async def polls() -> list[dict[TopicPartition, list[Any]]]:
-        first = await consumer.getmany(ONE)
+        first = await consumer.blocks({ONE}, timeout_ms=0)
         consumer.assign([ONE])
-        return [first, await consumer.getmany(ONE)]
+        return [first, await consumer.blocks({ONE}, timeout_ms=0)]
 
     assert [{ONE: [1, 2]}, {ONE: [4]}] == asyncio.run(polls())

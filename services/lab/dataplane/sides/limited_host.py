@@ -1,7 +1,7 @@
 """Side: a host whose polls bring a limited number of records of each partition, as a trickle of input would."""
 
 import sys
-from typing import Any
+from collections.abc import Container
 
 from aiokafka import TopicPartition
 
@@ -11,17 +11,18 @@ from services.host.main import main
 
 def limit_polls(records_max: int) -> None:
     """Hand out what was fetched a few records at a time; what is left waits for the next poll."""
-    fetch, assign = BlockConsumer.getmany, BlockConsumer.assign
+    fetch, assign = BlockConsumer.blocks, BlockConsumer.assign
     waiting: dict[TopicPartition, list[Record]] = {}
 
-    async def getmany(self: BlockConsumer, *partitions: TopicPartition, **options: Any) -> dict[TopicPartition, Any]:
-        if not any(waiting.get(at) for at in partitions):
-            for at, records in (await fetch(self, *partitions, **options)).items():
+    async def blocks(
+        self: BlockConsumer, wanted: Container[TopicPartition], *, timeout_ms: int
+    ) -> dict[TopicPartition, list[Record]]:
+        if not any(left and at in wanted for at, left in waiting.items()):
+            for at, records in (await fetch(self, wanted, timeout_ms=timeout_ms)).items():
                 waiting[at] = records[::-1]
         polled = {}
-        for at in partitions:
-            left = waiting.get(at)
-            if left:
+        for at, left in waiting.items():
+            if left and at in wanted:
                 polled[at] = left[: -records_max - 1 : -1]
                 del left[-records_max:]
         return polled
@@ -30,7 +31,7 @@ def limit_polls(records_max: int) -> None:
         waiting.clear()  # what was fetched for the former assignment is fetched again
         assign(self, partitions)
 
-    BlockConsumer.getmany = getmany
+    BlockConsumer.blocks = blocks  # type: ignore[method-assign]
     BlockConsumer.assign = assigned
 
 

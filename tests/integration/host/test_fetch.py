@@ -1,0 +1,40 @@
+"""Blocks from the real broker: of whatever partition is wanted by the time that its records are there."""
+
+import asyncio
+from collections.abc import Callable
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from services.host.fetch import BlockConsumer
+
+HOUR_MS = 3_600_000
+
+
+def test_a_partition_that_is_wanted_again_does_not_wait_for_idle_ones(kafka: str, topic: Callable[..., str]) -> None:
+    """Its next block has been there for long when its task has room again, and nothing comes for the others."""
+    name = topic("blocks", partitions=2)
+    busy, idle = TopicPartition(name, 0), TopicPartition(name, 1)
+
+    async def story() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=kafka)
+        await producer.start()
+        await producer.send_and_wait(name, b"one", partition=0)
+        await producer.stop()
+        consumer = BlockConsumer(bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest")
+        await consumer.start()
+        consumer.assign([busy, idle])
+        wanted = {idle}
+        waiting = asyncio.create_task(consumer.blocks(wanted, timeout_ms=HOUR_MS))
+        try:
+            async with asyncio.timeout(120):
+                while busy not in consumer._fetcher._records:
+                    await asyncio.sleep(0.01)
+                assert not waiting.done()
+                wanted.add(busy)
+                consumer.look_again()
+                assert {busy: [b"one"]} == {at: [r.value for r in block] for at, block in (await waiting).items()}
+        finally:
+            waiting.cancel()
+            await consumer.stop()
+
+    asyncio.run(story())
