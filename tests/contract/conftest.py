@@ -33,9 +33,9 @@ from topics.ants.gate import Gate
 from topics.catalogue import shared
 
 SEED = 20_261_116
-PATIENCE_S = 30.0
-LEADERS = LeaderParams(patience_ms=500.0, max_attempts=2, max_releases=2, watch=False)
-"""Leaders that lose patience sooner, so that a refusal does not take a minute of real time."""
+PATIENCE_S = 120.0
+LEADERS = LeaderParams(patience_ms=2_000.0, max_attempts=2, max_releases=2, watch=False)
+"""Leaders that lose patience sooner, so that a refusal does not take a minute of real time, but bear a busy machine."""
 
 Outcome = dict[str, dict[str, str] | str]
 """Flow -> task -> host; or `refused`, or `withdrawn`."""
