@@ -205,7 +205,6 @@ def _operator(name: str) -> Column:
         "wait_us": of("wait_us")[1],
         "timed": of("latency_ms.count"),
         "latency_ms": of("latency_ms.sum"),
-        "set_aside": of("late") + of("dropped") + of("dead_letters"),
         "astray": F.col("astray"),
     }
     return F.coalesce(special[name] if name in special else of(name), F.lit(0.0))

@@ -24,12 +24,11 @@ OPERATOR = (
     "state_bytes",
     "timed",
     "latency_ms",
-    "set_aside",
     "astray",
 )
 """`gaps_sq`: squares of the times between arrivals, each partition's in units of its own mean: partitions of unequal
 rates can then be added, and what comes out is the mean of their variations by rate (Whitt's asymptotic method).
-`set_aside`: late, dropped and dead. `astray`: rows whose second was too far from the broker's time.
+`astray`: rows whose second was too far from the broker's time.
 Bytes, lag, state and waits are a task's: every operator of a segment repeats them.
 """
 
