@@ -67,6 +67,14 @@ class Ledger:
         """All bookings in order."""
         return [booking for _, booking in sorted(self._bookings.items())]
 
+    def runs(self, flow: str, *, since_epoch: int) -> bool:
+        """Whether a booking of the flow, of this epoch or a later one, is active."""
+        return any(
+            booking.state is State.ACTIVE
+            for (name, epoch), booking in self._bookings.items()
+            if name == flow and epoch >= since_epoch
+        )
+
     def serving(self) -> list[Serving]:
         """The tasks that run here now and may be tapped, in order of flow."""
         active = (booking for booking in self._bookings.values() if booking.state is State.ACTIVE and booking.serves)

@@ -29,12 +29,25 @@ class BlockConsumer(AIOKafkaConsumer):
     async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, list[Record]]:
         """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called."""
         with self._subscription.fetch_context():
-            return await self._fetcher.fetched_records(wanted, timeout_ms / 1_000)
+            try:
+                return await self._fetcher.fetched_records(wanted, timeout_ms / 1_000)
+            except _InterruptedError:
+                return {}
+
+    def interrupt(self) -> None:
+        """Let whoever waits for blocks have none, and ask anew."""
+        for waiter in self._fetcher._fetch_waiters:
+            if not waiter.done():
+                waiter.set_exception(_InterruptedError)
 
     def look_again(self) -> None:
         """What is wanted has changed: `blocks` may have to return what it has passed over."""
         for waiter in self._fetcher._fetch_waiters:
             self._fetcher._notify(waiter)
+
+
+class _InterruptedError(Exception):
+    """There is something else to wait for."""
 
 
 class _Blocks(OrderedDict[TopicPartition, Any]):

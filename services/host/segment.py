@@ -46,6 +46,8 @@ OUTAGES_COUNTED_MAX = 10
 PARKED_COUNTED_MAX = 10
 TICK_S = 1.0
 FETCH_WAIT_MS = 500
+LOOK_MS = 2_000
+"""So long the consumer and the feed wait for what wakes them anyhow; it costs a segment at rest a wake."""
 LISTENING_MS = 4 * FETCH_WAIT_MS
 DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
@@ -131,6 +133,7 @@ class Segment:
             isolation_level="read_committed" if plan.reads_committed else "read_uncommitted",
             max_partition_fetch_bytes=1 << 20,
             fetch_max_wait_ms=FETCH_WAIT_MS,
+            consumer_timeout_ms=LOOK_MS,
             retry_backoff_ms=50,
         )
         self._names = {each.topic: each.name for each in plan.inputs}
@@ -356,6 +359,7 @@ class Segment:
         for at, offset in positions.items():
             self._consumer.seek(at, offset)
         self._room.set()
+        self._consumer.interrupt()
 
     async def _feed(self) -> None:
         """Fetch blocks for the tasks that have room, and put them into the app."""
@@ -367,7 +371,7 @@ class Segment:
                 continue
             assignments = self._assignments
             try:
-                fetched = await self._consumer.blocks(_WithRoom(tasks), timeout_ms=FETCH_WAIT_MS)
+                fetched = await self._consumer.blocks(_WithRoom(tasks), timeout_ms=LOOK_MS)
             except Exception as error:  # noqa: BLE001 - the feed must outlive whatever a fetch brings
                 await self._fetch_failed(error)
                 continue

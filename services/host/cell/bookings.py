@@ -32,10 +32,7 @@ def ended_here(cell: Cell, flows: Mapping[str, FlowRevision], plans: Mapping[str
 
 def is_missing(cell: Cell, plan: CommittedPlan) -> bool:
     """Whether the plan runs here and the cell does not know it for sure."""
-    if cell.host not in plan.hosts.values():
-        return False
-    known = (each for each in cell.ledger.bookings() if each.flow == plan.flow and each.epoch >= plan.epoch)
-    return not any(each.state is State.ACTIVE for each in known)
+    return cell.host in plan.hosts.values() and not cell.ledger.runs(plan.flow, since_epoch=plan.epoch)
 
 
 def book(cell: Cell, plan: CommittedPlan, flow: Flow) -> None:

@@ -10,7 +10,7 @@ from services.host.fetch import BlockConsumer
 HOUR_MS = 3_600_000
 
 
-def test_a_partition_that_is_wanted_again_does_not_wait_for_idle_ones(kafka: str, topic: Callable[..., str]) -> None:
+def test_who_waits_for_idle_partitions_hears_of_changes(kafka: str, topic: Callable[..., str]) -> None:
     """Its next block has been there for long when its task has room again, and nothing comes for the others."""
     name = topic("blocks", partitions=2)
     busy, idle = TopicPartition(name, 0), TopicPartition(name, 1)
@@ -33,6 +33,10 @@ def test_a_partition_that_is_wanted_again_does_not_wait_for_idle_ones(kafka: str
                 wanted.add(busy)
                 consumer.look_again()
                 assert {busy: [b"one"]} == {at: [r.value for r in block] for at, block in (await waiting).items()}
+                waiting = asyncio.create_task(consumer.blocks(wanted, timeout_ms=HOUR_MS))
+                await asyncio.sleep(0)
+                consumer.interrupt()
+                assert {} == await waiting
         finally:
             waiting.cancel()
             await consumer.stop()
