@@ -46,6 +46,14 @@ class BlockConsumer(AIOKafkaConsumer):
             self._fetcher._notify(waiter)
 
 
+class UnreadableError(Exception):
+    """What the broker sent of a partition is damaged, or in a form that is not known here."""
+
+    def __init__(self, at: TopicPartition, offset: int, error: Exception) -> None:
+        super().__init__(f"{at.topic}[{at.partition}] can't be read from offset {offset} on: {error!r}")
+        self.at = at
+
+
 class _InterruptedError(Exception):
     """There is something else to wait for."""
 
@@ -61,10 +69,14 @@ class _Blocks(OrderedDict[TopicPartition, Any]):
 
 def _take_block(answer: FetchResult, _max_records: int | None = None) -> list[Record]:
     """All records of one answer. The size of an answer is bounded by `max_partition_fetch_bytes`, not by a count."""
-    if not answer.check_assignment(answer._topic_partition) or not answer.has_more():
+    if not answer.has_more() or not answer.check_assignment(answer._topic_partition):
         return []
     fetched = answer._partition_records
-    block = _records(fetched)
+    try:
+        block = _records(fetched)
+    except Exception as error:
+        answer._partition_records = None  # half read; it is fetched again, or the rest would come without this batch
+        raise UnreadableError(fetched._tp, fetched.next_fetch_offset, error) from error
     answer._update_position()
     # The answer and its records hold each other by an iterator that nobody asks; with our rare garbage collection the
     # bytes of every answer would stay, a megabyte each.

@@ -10,7 +10,8 @@ from services.host.fetch import Record
 
 PORTION_S = 0.5
 """About how long a portion is to take."""
-FIRST_RECORDS = 16
+FIRST_RECORDS = 1
+"""One of an edge may be a block of thousands."""
 GROWTH_MAX = 2.0
 
 

@@ -9,7 +9,7 @@ their fetches are asked for again.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeEr
 from services.host.committed import committed_offsets
 from services.host.disk import StateFullError
 from services.host.ending import end
-from services.host.fetch import BlockConsumer
+from services.host.fetch import BlockConsumer, UnreadableError
 from services.host.memory import Memory
 from services.host.outage import told_as_outage
 from services.host.segment_app import SegmentApp
@@ -47,7 +47,7 @@ PARKED_COUNTED_MAX = 10
 TICK_S = 1.0
 FETCH_WAIT_MS = 500
 LOOK_MS = 2_000
-"""So long the consumer and the feed wait for what wakes them anyhow; it costs a segment at rest a wake."""
+"""So long the feed waits for what wakes it anyhow."""
 LISTENING_MS = 4 * FETCH_WAIT_MS
 DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
@@ -133,12 +133,12 @@ class Segment:
             isolation_level="read_committed" if plan.reads_committed else "read_uncommitted",
             max_partition_fetch_bytes=1 << 20,
             fetch_max_wait_ms=FETCH_WAIT_MS,
-            consumer_timeout_ms=LOOK_MS,
             retry_backoff_ms=50,
         )
         self._names = {each.topic: each.name for each in plan.inputs}
         self._room = asyncio.Event()
-        self._assignments = 0
+        self.assignments = 0
+        """How often it has changed what is fetched."""
         self._standbys: dict[int, Standby] = {}
         self._background: list[asyncio.Task[None]] = []
 
@@ -244,7 +244,7 @@ class Segment:
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is: nothing is skipped, it is done again or parked
-                self._count(seat, error, has_committed=task is not None and task.commits > 0)
+                self._count(seat, error, has_committed=task is not None and task.has_come_on)
                 seat.reason = str(error) if isinstance(error, BROKEN) else f"{type(error).__name__}: {error}"
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
@@ -353,7 +353,7 @@ class Segment:
 
     def _assign(self) -> None:
         """Fetch for just the partitions that have a task, each from where its task stands."""
-        self._assignments += 1
+        self.assignments += 1
         positions = {at: offset for task in self.tasks().values() for at, offset in task.positions.items()}
         self._consumer.assign(list(positions))
         for at, offset in positions.items():
@@ -369,14 +369,15 @@ class Segment:
                 self._room.clear()
                 await self._room.wait()
                 continue
-            assignments = self._assignments
+            assignments = self.assignments
             try:
-                fetched = await self._consumer.blocks(_WithRoom(tasks), timeout_ms=LOOK_MS)
+                fetched = await self._consumer.blocks(_WithRoom(self), timeout_ms=LOOK_MS)
             except Exception as error:  # noqa: BLE001 - the feed must outlive whatever a fetch brings
                 await self._fetch_failed(error)
                 continue
-            if assignments != self._assignments:  # these records may belong to a task that is no more: fetch them again
-                self._assign()
+            if assignments != self.assignments:
+                if fetched:  # these records may belong to a task that is no more: fetch them again
+                    self._assign()
                 continue
             blocks = [tasks[at.partition].fetched(self._names[at.topic], records) for at, records in fetched.items()]
             for block in blocks:
@@ -388,13 +389,18 @@ class Segment:
         self._consumer.look_again()
 
     async def _fetch_failed(self, error: Exception) -> None:
-        """Broker trouble passes. That records are gone before they were read does not: it must be seen by a person."""
+        """Broker trouble passes. That records are gone before they were read, or can't be read, does not: it must be
+        seen by a person."""
         log.warning("fetch failed", segment=self.plan.segment.id, error=repr(error))
+        hurt = set()
         if isinstance(error, OffsetOutOfRangeError) and error.args:
-            gone = {at.partition for at in error.args[0]}
-            for partition, task in self.tasks().items():
-                if partition in gone:
-                    task.fail(error)
+            hurt = {at.partition for at in error.args[0]}
+        elif isinstance(error, UnreadableError):
+            hurt = {error.at.partition}
+            self._assign()  # what the same look had taken from other partitions has gone with it
+        for partition, task in self.tasks().items():
+            if partition in hurt:
+                task.fail(error)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.05):
                 self._room.clear()
@@ -414,13 +420,17 @@ class Segment:
 
 
 class _WithRoom:
-    """The partitions whose tasks have room at the moment."""
+    """The partitions whose tasks have room at the moment; all of them once others are assigned, so that it is seen."""
 
-    def __init__(self, tasks: Mapping[int, Task]) -> None:
-        self._tasks = tasks
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self._tasks = segment.tasks()
+        self._assignments = segment.assignments
 
     def __contains__(self, at: object) -> bool:
         assert isinstance(at, TopicPartition), at
+        if self._assignments != self._segment.assignments:
+            return True
         task = self._tasks.get(at.partition)
         return task is not None and task.has_room
 

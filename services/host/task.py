@@ -147,6 +147,11 @@ class Task:
         return {each.at: None if idle else each.next_offset for each in self._inputs.by_name.values()}
 
     @property
+    def has_come_on(self) -> bool:
+        """Whether it has committed anything but dead letters."""
+        return self.commits > 0 and self._streaks.is_clean
+
+    @property
     def has_room(self) -> bool:
         """Whether more blocks may be fetched for it."""
         return self._inbox.has_room

@@ -10,7 +10,7 @@ from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from services.host.fetch import _Blocks
+from services.host.fetch import UnreadableError, _Blocks
 
 AT = TopicPartition("t", 0)
 
@@ -39,9 +39,8 @@ def rare_collection() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.usefixtures("rare_collection")
-def test_nothing_of_an_answer_stays_when_its_block_is_taken() -> None:
-    """Hosts collect garbage rarely: what waits for that is memory that grows with the backlog."""
+def batch(first: int, last: int) -> bytes:
+    """A batch as the broker sends it, with these offsets."""
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=0,
@@ -51,11 +50,39 @@ def test_nothing_of_an_answer_stays_when_its_block_is_taken() -> None:
         base_sequence=-1,
         batch_size=10_000,
     )
-    for n in range(3):
-        builder.append(n, 1_000 + n, b"key", b"value", [])
-    records = PartitionRecords(AT, MemoryRecords(bytes(builder.build())), None, 0, None, None, True, 0)
-    blocks = _Blocks()
+    for offset in range(last - first + 1):
+        builder.append(offset, 1_000 + offset, b"key", b"value", [])
+    built = bytearray(builder.build())
+    built[:8] = first.to_bytes(8, "big")
+    return bytes(built)
+
+
+def put(blocks: _Blocks, data: bytes) -> PartitionRecords:
+    """An answer with this data, as the fetcher puts it there."""
+    records = PartitionRecords(AT, MemoryRecords(data), None, 0, None, None, True, 0)
     blocks[AT] = FetchResult(AT, assignment=Assignment(), partition_records=records, backoff=0)
+    return records
+
+
+def test_a_damaged_batch_is_never_skipped() -> None:
+    """Nothing that comes with it is taken either: all of it is fetched again, from where the position still is."""
+    blocks = _Blocks()
+    damaged = bytearray(batch(0, 2))
+    damaged[-1] ^= 1
+    put(blocks, bytes(damaged) + batch(3, 5))
+    with pytest.raises(UnreadableError, match="offset 0 on") as caught:
+        blocks[AT].getall()
+    assert AT == caught.value.at
+    assert [] == blocks[AT].getall()
+    assert not blocks[AT].has_more()
+    assert 0 == blocks[AT]._assignment.position
+
+
+@pytest.mark.usefixtures("rare_collection")
+def test_nothing_of_an_answer_stays_when_its_block_is_taken() -> None:
+    """Hosts collect garbage rarely: what waits for that is memory that grows with the backlog."""
+    blocks = _Blocks()
+    records = put(blocks, batch(0, 2))
     left = weakref.ref(records)
     del records
     answer = blocks.pop(AT)

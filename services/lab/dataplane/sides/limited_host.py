@@ -19,7 +19,7 @@ def limit_polls(records_max: int) -> None:
     ) -> dict[TopicPartition, list[Record]]:
         if not any(left and at in wanted for at, left in waiting.items()):
             for at, records in (await fetch(self, wanted, timeout_ms=timeout_ms)).items():
-                waiting[at] = records[::-1]
+                waiting[at] = records[::-1] + waiting.get(at, [])
         polled = {}
         for at, left in waiting.items():
             if left and at in wanted:
@@ -31,6 +31,7 @@ def limit_polls(records_max: int) -> None:
         waiting.clear()  # what was fetched for the former assignment is fetched again
         assign(self, partitions)
 
+    BlockConsumer.look_again = BlockConsumer.interrupt  # type: ignore[method-assign] # what waits here is no fetch
     BlockConsumer.blocks = blocks  # type: ignore[method-assign]
     BlockConsumer.assign = assigned
 
