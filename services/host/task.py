@@ -114,6 +114,8 @@ class Task:
         self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
         self._snapshots = Snapshots(self._program)
         self._failures: list[Failure] = []
+        self._dead: list[Entry] = []
+        """Dead letters that the next commit writes."""
         self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
         self._sinks = [
             (output, SinkEncoder(output.sink, failures=self._failures), Partitioner(output.partitions, partition))
@@ -219,10 +221,14 @@ class Task:
             self.on_room()
 
     async def _work_off(self, blocks: list[FetchedBlock]) -> None:
-        """All of it, unless a slow function is still at it when the task is told to stop."""
+        """All of it, unless a slow function is still at it when the task is told to stop.
+
+        What it has done so far is committed in between, but not while the last records have all failed: a function that
+        turns out to be broken must find them where they are. No transaction is open meanwhile, so none grows too old.
+        """
         input_name, records = blocks[0].input_name, joined(blocks)
-        for portion in [records] if self._thread is None else self._portions.of(records):
-            if self._is_dirty and self._commit_in_s <= 0:
+        for number, portion in enumerate([records] if self._thread is None else self._portions.of(records)):
+            if number > 0 and self._is_dirty and self._streaks.is_clean:
                 await self._commit()
             if self._inbox.is_stopped:
                 return
@@ -325,7 +331,7 @@ class Task:
                 late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
             )
         if self._failures:
-            await self._write_failures(parcel, records, now_ms)
+            self._note_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
             self.meter.finished(self._context.now_ms() - parcel.born_ms)
 
@@ -372,7 +378,7 @@ class Task:
                 edge.output.topic, partition, [None] * count, values, [now_ms] * count, headers=headers
             )
 
-    async def _write_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
+    def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
         self._failures.clear()
         self.meter.dead_letters += len(failures)
@@ -380,9 +386,9 @@ class Task:
         originals = parcel.originals
         if self.plan.inputs[0].source is not None and any(offset not in originals for offset in wanted):
             originals = {record.offset: record for record in records if record.offset in wanted}
-        await self._write_entries(
+        self._dead += [
             dead_letter(self.plan.flow, failure, parcel.origin, originals, now_ms=now_ms) for failure in failures
-        )
+        ]
 
     async def _write_entries(self, entries: Iterable[Entry]) -> None:
         by_topic: dict[str, list[Entry]] = {}
@@ -402,6 +408,8 @@ class Task:
 
     async def _commit(self) -> None:
         now_ms = self._context.now_ms()
+        await self._write_entries(self._dead)
+        self._dead.clear()
         for edge in self._edges:
             await self._write_blocks(edge, edge.news(self._origin), now_ms)
         for operator, keys, values in drained(self._program):

@@ -130,7 +130,9 @@ def _disk_full(arena: Arena, fault: Fault) -> None:
 
 
 def _disk_free(arena: Arena, fault: Fault) -> None:
+    """A host that had only just been started ends on a full disk; whoever runs it starts it again."""
     arena.ground.fill_disk(fault.target, full=False)
+    arena.ground.start(fault.target)
 
 
 def _clock_jump(arena: Arena, fault: Fault) -> None:

@@ -119,10 +119,10 @@ def window_lost_on_restart() -> None:
 def dead_letter_not_written() -> None:
     """A record that can't be processed is dropped without a word."""
 
-    async def dropped(self: Any, *_: Any) -> None:
+    def dropped(self: Any, *_: Any) -> None:
         self._failures.clear()
 
-    Task._write_failures = dropped  # type: ignore[method-assign]
+    Task._note_failures = dropped  # type: ignore[method-assign]
 
 
 BUGS: dict[str, Callable[[], None]] = {
