@@ -204,7 +204,8 @@ class Cell:
         return self.surroundings.tell(self.view(), self.links_ms, self._serves(), always=always)
 
     def measure(self, background: Load, *, now_ms: float) -> list[Send]:
-        """The load of what no flow of ours causes has been measured anew."""
+        """The load of what no flow of ours causes has been measured anew. What has run out goes with the occasion."""
+        self.pheromone.expire(now_ms=now_ms)
         before_ms = wait_ms(self.ledger.load())
         self.ledger.expire(now_ms=now_ms)
         self.ledger.measure(background)

@@ -172,7 +172,7 @@ class PheromoneVector:
         """Probability of choosing this neighbour; 0 for a stranger."""
         return dict(zip(self.neighbours, self.probabilities, strict=True)).get(neighbour, 0.0)
 
-    def choose(self, rng: Chance, *, visited: Collection[str] = (), explore: float = 0.0) -> str | None:
+    def choose(self, rng: Chance, *, now_ms: float, visited: Collection[str] = (), explore: float = 0.0) -> str | None:
         """Draw a next hop among the neighbours not visited, or among all if none is left (Ants 3.4, step 2).
 
         `explore` is the share of choices that ignore the pheromone. None: this cell has no neighbour.
@@ -182,8 +182,8 @@ class PheromoneVector:
             open_hops = list(range(len(self.neighbours)))
             if not open_hops:
                 return None
-        share = explore / len(self.neighbours)
-        weights = [self.probabilities[k] * (1 - explore) + share for k in open_hops]
+        share, left_over = explore / len(self.neighbours), self.faded(now_ms=now_ms)
+        weights = [left_over[k] * (1 - explore) + share for k in open_hops]
         left = rng.random() * sum(weights)
         for k, weight in zip(open_hops, weights, strict=True):
             left -= weight
@@ -198,7 +198,7 @@ class PheromoneVector:
         """
         if next_hop not in self.neighbours:
             return False  # the neighbour left while the ant was away
-        self.evaporate(now_ms=now_ms)
+        self.probabilities = self.faded(now_ms=now_ms)
         good = self.statistics.is_good(trip_ms)
         # Ants 3.5: only good trips update the estimates. Departure (decision 40): all do, or they freeze.
         if good or self._params.learn_from_all_trips:
@@ -218,14 +218,16 @@ class PheromoneVector:
             self.probabilities[self.neighbours.index(next_hop)] *= self._params.failed_path_factor
             self._settle()
 
-    def evaporate(self, *, now_ms: float) -> None:
-        """Let what ants taught fade towards the prior since the last refresh."""
+    def faded(self, *, now_ms: float) -> list[float]:
+        """The probabilities as they are by now: since the last refresh they have faded towards the prior.
+
+        Looking refreshes nothing: a vector by which ants walk, and over which none comes back, expires all the same.
+        """
         elapsed_ms = now_ms - self.refreshed_ms
         if elapsed_ms <= 0 or math.isinf(self._params.half_life_ms):
-            return
+            return self.probabilities
         kept = 0.5 ** (elapsed_ms / self._params.half_life_ms)
-        self.probabilities = [q + kept * (p - q) for p, q in zip(self.probabilities, self._prior, strict=True)]
-        self.refreshed_ms = now_ms
+        return [q + kept * (p - q) for p, q in zip(self.probabilities, self._prior, strict=True)]
 
     def expired(self, *, now_ms: float) -> bool:
         """Whether the vector has gone unrefreshed for too long (Ants 3.5, end)."""

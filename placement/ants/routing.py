@@ -86,7 +86,7 @@ def walk_on(
 ) -> Trail | str:
     """Choose the next hop by pheromone; the longer trail, or why the ant ends here. Scouts walk the same way."""
     vector = cell.pheromone.vector(destination, now_ms=now_ms)
-    next_host = vector.choose(rng, visited=trail.hosts, explore=explore)
+    next_host = vector.choose(rng, now_ms=now_ms, visited=trail.hosts, explore=explore)
     if next_host is None or next_host not in cell.links_ms:
         return "no neighbour to walk to"
     if trail.hops >= max_hops:

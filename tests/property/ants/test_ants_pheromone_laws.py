@@ -16,7 +16,7 @@ deeds = st.one_of(
     st.tuples(st.just("weaken"), st.sampled_from(HOPS), st.just(0.0)),
     st.tuples(st.just("lose"), st.sampled_from(HOPS), st.just(0.0)),
     st.tuples(st.just("meet"), st.sampled_from(HOPS), st.just(0.0)),
-    st.tuples(st.just("evaporate"), st.just(""), st.floats(0.0, 1e7)),
+    st.tuples(st.just("wait"), st.just(""), st.floats(0.0, 1e7)),
     st.tuples(st.just("scent"), st.sampled_from(HOPS), st.floats(0.0, 50.0)),
 )
 
@@ -29,9 +29,8 @@ def test_probabilities_sum_to_one_and_keep_their_floor(history: list[tuple[str, 
     for deed, hop, number in history:
         if deed == "reinforce":
             vector.reinforce(hop, number, now_ms=now_ms)
-        elif deed == "evaporate":
+        elif deed == "wait":
             now_ms += number
-            vector.evaporate(now_ms=now_ms)
         elif deed == "scent":
             vector.scent({hop: number, "a": 1.0}, now_ms=now_ms)
         else:
@@ -39,10 +38,11 @@ def test_probabilities_sum_to_one_and_keep_their_floor(history: list[tuple[str, 
         assert sorted(vector.neighbours) == vector.neighbours
         if vector.neighbours:
             assert math.isclose(1.0, math.fsum(vector.probabilities), abs_tol=1e-9)
+            assert math.isclose(1.0, math.fsum(vector.faded(now_ms=now_ms)), abs_tol=1e-9)
             assert min(vector.probabilities) >= floor / len(vector.neighbours) - 1e-9
-            assert vector.choose(Random(1), visited=HOPS[:2]) in vector.neighbours
+            assert vector.choose(Random(1), now_ms=now_ms, visited=HOPS[:2]) in vector.neighbours
         else:
-            assert vector.choose(Random(1)) is None
+            assert vector.choose(Random(1), now_ms=now_ms) is None
 
 
 @given(st.integers(0, 10_000), st.integers(3, 12), st.sampled_from(Shape))

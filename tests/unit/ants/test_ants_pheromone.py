@@ -5,7 +5,10 @@ from random import Random
 
 import pytest
 
+from placement.ants.params import IMPROVED
+from placement.cell import Cell
 from placement.pheromone import PheromoneParams, PheromoneTable, PheromoneVector, Reinforcement, TripStatistics
+from placement.queueing.load import IDLE
 
 PLAIN = PheromoneParams(floor_share=0.0, half_life_ms=math.inf)
 
@@ -96,8 +99,20 @@ def test_what_ants_taught_evaporates_towards_the_prior() -> None:
     fading = vector("a", "b", params=PheromoneParams(floor_share=0.0, half_life_ms=1_000.0))
     fading.reinforce("a", 10.0, now_ms=0.0)
     gained = fading.probability("a") - 0.5
-    fading.evaporate(now_ms=1_000.0)
-    assert pytest.approx(0.5 + gained / 2) == fading.probability("a")
+    assert pytest.approx([0.5 + gained / 2, 0.5 - gained / 2]) == fading.faded(now_ms=1_000.0)
+    fading.reinforce("b", 10.0, now_ms=1_000.0)
+    assert pytest.approx((0.5 + gained / 2) * 0.9) == fading.probability("a")
+
+
+def test_ants_walk_by_what_has_not_evaporated_yet() -> None:
+    """A preference that nobody confirmed for long must not lead ants for ever."""
+    rng = Random(1)
+    stale = vector("a", "b", params=PheromoneParams(floor_share=0.0, half_life_ms=1_000.0))
+    stale.probabilities = [1.0, 0.0]
+    assert {"a"} == {stale.choose(rng, now_ms=0.0) for _ in range(100)}
+    chosen = [stale.choose(rng, now_ms=10_000.0) for _ in range(5_000)]
+    assert pytest.approx(0.5, abs=0.02) == chosen.count("a") / 5_000
+    assert 0.0 == stale.refreshed_ms, "walking by it is no refreshment"
 
 
 def test_a_vector_that_nobody_refreshed_is_destroyed() -> None:
@@ -108,6 +123,16 @@ def test_a_vector_that_nobody_refreshed_is_destroyed() -> None:
     assert table.known("far", now_ms=101.0) is None
     assert table.expire(now_ms=101.0) == ["far"]
     assert table.destinations() == []
+
+
+def test_a_cell_sweeps_out_what_has_expired() -> None:
+    """Else a long-lived host would keep a vector for every end that any flow ever had."""
+    cell = Cell("h", 1.0, {"a": 1.0, "b": 1.0}, IMPROVED, delay=lambda a, b: 1.0, direct=True)
+    cell.pheromone.vector("far", now_ms=0.0).reinforce("a", 10.0, now_ms=0.0)
+    cell.measure(IDLE, now_ms=1_000.0)
+    assert ["far"] == cell.pheromone.destinations()
+    cell.measure(IDLE, now_ms=IMPROVED.pheromone.expires_after_ms + 1.0)
+    assert [] == cell.pheromone.destinations()
 
 
 def test_a_lost_neighbour_leaves_its_probability_to_the_others() -> None:
@@ -130,8 +155,8 @@ def test_visited_hosts_are_chosen_only_if_none_other_is_left() -> None:
     """Ants 3.4, step 2."""
     rng = Random(1)
     some = vector("a", "b", "c")
-    assert {"c"} == {some.choose(rng, visited=("a", "b")) for _ in range(50)}
-    assert {"a", "b", "c"} == {some.choose(rng, visited=("a", "b", "c")) for _ in range(100)}
+    assert {"c"} == {some.choose(rng, now_ms=0.0, visited=("a", "b")) for _ in range(50)}
+    assert {"a", "b", "c"} == {some.choose(rng, now_ms=0.0, visited=("a", "b", "c")) for _ in range(100)}
 
 
 def test_choices_follow_the_pheromone() -> None:
@@ -139,7 +164,7 @@ def test_choices_follow_the_pheromone() -> None:
     rng = Random(1)
     learned = vector("a", "b")
     learned.probabilities = [0.2, 0.8]
-    chosen = [learned.choose(rng) for _ in range(5_000)]
+    chosen = [learned.choose(rng, now_ms=0.0) for _ in range(5_000)]
     assert pytest.approx(0.8, abs=0.02) == chosen.count("b") / 5_000
 
 
@@ -148,7 +173,7 @@ def test_exploring_ants_ignore_part_of_the_pheromone() -> None:
     rng = Random(1)
     learned = vector("a", "b")
     learned.probabilities = [0.0, 1.0]
-    chosen = [learned.choose(rng, explore=0.5) for _ in range(5_000)]
+    chosen = [learned.choose(rng, now_ms=0.0, explore=0.5) for _ in range(5_000)]
     assert pytest.approx(0.25, abs=0.02) == chosen.count("a") / 5_000
 
 
