@@ -230,7 +230,7 @@ class Leader:
 
         A search that is under way may have measured and priced before that: then look again right after it.
         """
-        if not self.params.watch or event.host not in self.running.values():
+        if not (self.params.watch and self.params.heed_alarms) or event.host not in self.running.values():
             return []
         if self.phase is not Phase.RESTING:
             self._alarmed = True
@@ -287,7 +287,8 @@ class Leader:
         if news.committed and not late:
             enforcing.committed = True
             return self._activate() if enforcing.complete else []
-        self._lessons.learn(news)
+        if self.params.heed_refusals:
+            self._lessons.learn(news)
         why = "the enforcement ant came back too late" if news.committed else news.why
         return [*self._abandon_enforcement(), *self._try_again(why, rng)]
 

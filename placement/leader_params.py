@@ -65,6 +65,10 @@ class LeaderParams:
     look_at_drift: float | None = None
     """Rates or service times that have changed by this share since the last look are worth one at once, on credit;
     None: they wait for the next round that the budget pays for."""
+    heed_alarms: bool = True
+    """Look at once when a host of the flow has become crowded; else at the next round."""
+    heed_refusals: bool = True
+    """Tell the next scouts what an enforcement ant saw where it was turned back (decision 56)."""
     owed_rounds_max: int = 4
     """So many rounds may be owed to the budget then."""
 

@@ -48,6 +48,9 @@ Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
 Observer = Callable[[float, str, Any], None]
 """Told of everything that happens: time, where, what."""
 
+Scales = Callable[[str, Sequence[Any], int], None]
+"""Shown every envelope that crosses links: whom it is for, what is in it, over how many links."""
+
 DETECTION_MS = 1_000.0
 """How long neighbours and leaders need to notice that a host or link is gone or back."""
 
@@ -66,8 +69,12 @@ class Body:
         wire_background: Sequence[Load] = (),
         observer: Observer | None = None,
         watchman: Callable[[str], None] | None = None,
+        scales: Scales | None = None,
     ) -> None:
-        """`watchman` is called with a host's name after anything happened there."""
+        """`watchman` is called with a host's name after anything happened there.
+
+        `traffic` counts the compact form that ants count of themselves; `scales` may weigh another one beside it.
+        """
         self.kernel = Kernel()
         self.network = network
         self.ants = ants
@@ -81,6 +88,7 @@ class Body:
         self._leader_params = leaders
         self._observer = observer
         self.watchman = watchman
+        self._scales = scales
         self._rngs: dict[str, Chance] = {}
         self._timers: dict[tuple[str, str], int] = {}
         self._drawn: tuple[Network, Atlas] | None = None
@@ -256,6 +264,8 @@ class Body:
             for message in messages:
                 self.traffic.count(type(message).__name__, size_bytes(message), hops)
             self.traffic.count("envelope", ENVELOPE_BYTES, hops)
+            if self._scales is not None:
+                self._scales(to, messages, hops)
             if queued:
                 delay_ms += self.cells[to].queue_wait_ms()
         self.kernel.after(delay_ms, self._arrive, to, messages)
@@ -361,6 +371,12 @@ class Body:
         self._damage.return_link(a, b, now_ms=self.kernel.now_ms)
         self._rewire()
         self.kernel.after(DETECTION_MS, self._notice_return)
+
+    def change_link(self, a: str, b: str, delay_ms: float) -> None:
+        """A link of a routed network becomes slower or faster."""
+        self._damage.change_link(a, b, delay_ms)
+        self._rewire()
+        self.kernel.after(DETECTION_MS, self._notice_links)
 
     @property
     def down_hosts(self) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """Damage: which hosts and links of a simulated network are dead, since when, and what is left of the network."""
 
 import math
+from dataclasses import replace
 
 from placement.model import Network, RoutedNetwork
 from placement.queueing import Load
@@ -50,6 +51,14 @@ class Damage:
         """A link works again."""
         self._links.discard((min(a, b), max(a, b)))
         self._changed_ms = now_ms
+
+    def change_link(self, a: str, b: str, delay_ms: float) -> None:
+        """A link of a routed network takes another time from now on, alive or dead."""
+        whole = self._whole_network
+        assert isinstance(whole, RoutedNetwork), "an overlay has delays and no links"
+        ends = {a, b}
+        links = tuple(replace(link, delay_ms=delay_ms) if {link.a, link.b} == ends else link for link in whole.links)
+        self._whole_network = replace(whole, links=links)
 
     def left(self) -> tuple[Network, tuple[Load, ...]]:
         """The network without what is dead, and the foreign traffic on its wires.

@@ -1,4 +1,8 @@
-"""Ablation: each rule of our ants switched off in turn, on half-loaded networks: what is it worth?"""
+"""Ablation: each rule of our ants switched off in turn: what is it worth?
+
+Rules of one placement on half-loaded networks, against the proven optimum; rules of a system that lives on in a life of
+many queries (`ablation_life`).
+"""
 
 import math
 from dataclasses import replace
@@ -12,6 +16,7 @@ from placement.pheromone import Reinforcement
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact, NoFeasibleHost
 from placement.topology.transit_stub import TransitStubParams
+from services.lab.experiments.ablation_life import life_samples
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import place_alone
 from services.lab.samples import Sample, Statistic, ratio_samples
@@ -48,7 +53,7 @@ def _ablation(trial: Trial) -> list[Sample]:
     if trial.topology is None:
         network = real_topology("seattle", rng=Random(f"{trial.seed}/seattle"))
         samples += _compare(trial, network, [host.name for host in network.hosts], REAL_VARIANTS, ", Seattle")
-    return samples
+    return samples + life_samples(trial)
 
 
 def _compare(
@@ -82,7 +87,7 @@ def _compare(
 
 ABLATION = Experiment(
     name="ants/ablation",
-    question="Each rule of our ants switched off in turn, on half-loaded networks: what is it worth?",
+    question="Each rule of our ants switched off in turn, for one query and for a life of many: what is it worth?",
     paper="not in the paper",
     trial=_ablation,
     seeds=10,

@@ -1,0 +1,149 @@
+"""The life part of the ablation: rules that only show where many queries live together and the world changes.
+
+Some thirty queries of different weight come quickly, some asking nearly the same as others. Then foreign work moves
+between hosts and some links become slow. What a rule is worth is what the end looks like without it. Leaders may spend
+thirty times the usual budget, so that minutes show what would else take hours.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from random import Random
+
+from placement.ants.params import IMPROVED, AntParams
+from placement.leader_params import IMPROVED_LEADER, LeaderParams
+from placement.model import Flow, Network, RoutedNetwork
+from placement.queueing import Load
+from placement.simulator.body import Body
+from placement.simulator.queries import QueryParams, background_load, known, mixed_query, variant
+from placement.topology.transit_stub import sized
+from services.lab.chance import seeded
+from services.lab.experiments.experiment import Trial
+from services.lab.experiments.self_optimisation import is_move
+from services.lab.samples import Sample, Statistic
+
+HOSTS = 60
+QUERIES, VARIANTS = 28, 9
+"""Of all queries, so many ask nearly the same as another one."""
+TASKS = (2, 5)
+WEIGHTS = (1.0, 1.0, 2.0, 4.0)
+WORKLOAD = QueryParams(least_rate_per_ms=0.01, most_rate_per_ms=0.06)
+LOAD = 0.35
+SUBMIT_EVERY_MS = 200.0
+"""Faster than a placement takes: leaders compete, and news of hosts are old."""
+BEFORE_MS, AFTER_MS = 30_000.0, 180_000.0
+CHANGED_HOSTS, CHANGED_LINKS = 0.3, 0.15
+SLOWER = 3.0
+"""A changed link takes so many times its delay."""
+
+_LEADERS = replace(IMPROVED_LEADER, budget_share=1e-3)
+_SCOUT, _PHEROMONE = IMPROVED.scouting, IMPROVED.pheromone
+
+VARIANTS_OF_RULES: dict[str, tuple[AntParams, LeaderParams]] = {
+    "all rules": (IMPROVED, _LEADERS),
+    "without social price": (replace(IMPROVED, scouting=replace(_SCOUT, social=False)), _LEADERS),
+    "without pricing anew at enforcement": (
+        replace(IMPROVED, enforcement=replace(IMPROVED.enforcement, price_tolerance=math.inf)),
+        _LEADERS,
+    ),
+    "without floor": (replace(IMPROVED, pheromone=replace(_PHEROMONE, floor_share=0.0)), _LEADERS),
+    "statistics from good trips only": (
+        replace(IMPROVED, pheromone=replace(_PHEROMONE, learn_from_all_trips=False)),
+        _LEADERS,
+    ),
+    "without evaporation": (replace(IMPROVED, pheromone=replace(_PHEROMONE, half_life_ms=math.inf)), _LEADERS),
+    "without weakening of failed paths": (
+        replace(IMPROVED, pheromone=replace(_PHEROMONE, failed_path_factor=1.0)),
+        _LEADERS,
+    ),
+    "without reuse": (replace(IMPROVED, scouting=replace(_SCOUT, reuse=False)), _LEADERS),
+    "without budget": (IMPROVED, replace(_LEADERS, budget_share=None)),
+    "without alarms": (IMPROVED, replace(_LEADERS, heed_alarms=False)),
+    "without learned patience": (IMPROVED, replace(_LEADERS, learn_patience=False)),
+    "refusals teach nothing": (IMPROVED, replace(_LEADERS, heed_refusals=False)),
+    "without moves": (IMPROVED, replace(_LEADERS, watch=False)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """What is the same for every variant."""
+
+    network: Network
+    flows: tuple[Flow, ...]
+    before: tuple[Load, ...]
+    changed: dict[str, Load]
+    slowed: dict[tuple[str, str], float]
+
+
+def life_samples(trial: Trial) -> list[Sample]:
+    """The same life under each variant of the rules."""
+    world = _world(trial)
+    samples: list[Sample] = []
+    reference: dict[str, float] = {}
+    for name, (ants, leaders) in VARIANTS_OF_RULES.items():
+        body = _live(world, ants, leaders, trial.seed)
+        weight = {flow.name: flow.weight for flow in world.flows}
+        latency = {name: body.latency_ms(name) for name in weight}
+        running = {name: ms for name, ms in latency.items() if math.isfinite(ms)}
+        reference = reference or running
+        both = running.keys() & reference.keys()
+        cost_ms, reference_ms = (
+            math.fsum(weight[each] * of[each] for each in sorted(both)) for of in (running, reference)
+        )
+        moves = sum(is_move(decision) for _, decision in body.decisions)
+        mean_ms = math.fsum(weight[each] * running[each] for each in sorted(running)) / math.fsum(
+            weight[each] for each in running
+        )
+        seed = trial.seed
+        samples += [
+            Sample(
+                f"life: queries that do not run, {name}",
+                float(len(weight) - len(running)),
+                "queries",
+                None,
+                Statistic.SUM,
+                seed,
+            ),
+            Sample(f"life: weighted mean latency at the end, {name}", mean_ms, "ms", seed=seed),
+            Sample(
+                f"life: the same over the queries that run in both, {name}",
+                cost_ms / reference_ms,
+                "ratio",
+                "all rules",
+                seed=seed,
+            ),
+            Sample(f"life: moves, {name}", float(moves), "moves", seed=seed),
+            Sample(f"life: control traffic, {name}", body.traffic.total_byte_hops / 1e6, "MB hops", seed=seed),
+        ]
+    return samples
+
+
+def _world(trial: Trial) -> _World:
+    network, ends = trial.network(sized(HOSTS))
+    rng = Random(f"{trial.seed}/life")
+    own = [
+        known(mixed_query(f"q{k:02}", rng.randint(*TASKS), ends, WORKLOAD, rng=rng)) for k in range(QUERIES - VARIANTS)
+    ]
+    alike = [variant(rng.choice(own), f"q{len(own) + k:02}", ends, rng=rng) for k in range(VARIANTS)]
+    flows = tuple(replace(flow, weight=rng.choice(WEIGHTS)) for flow in (*own, *alike))
+    before = tuple(background_load(LOAD, host.capacity, WORKLOAD, rng=rng) for host in network.hosts)
+    hosts = rng.sample(network.hosts, round(CHANGED_HOSTS * len(network.hosts)))
+    changed = {host.name: background_load(LOAD, host.capacity, WORKLOAD, rng=rng) for host in hosts}
+    links = network.links if isinstance(network, RoutedNetwork) else ()
+    slow = rng.sample(links, round(CHANGED_LINKS * len(links)))
+    return _World(network, flows, before, changed, {(link.a, link.b): SLOWER * link.delay_ms for link in slow})
+
+
+def _live(world: _World, ants: AntParams, leaders: LeaderParams, seed: int) -> Body:
+    body = Body(world.network, chance=seeded(seed), ants=ants, leaders=leaders, background=world.before)
+    body.acquaint()
+    for flow in world.flows:
+        body.submit(flow)
+        body.run_for(SUBMIT_EVERY_MS)
+    body.run_for(BEFORE_MS)
+    for host, load in world.changed.items():
+        body.set_background(host, load)
+    for (a, b), delay_ms in world.slowed.items():
+        body.change_link(a, b, delay_ms)
+    body.run_for(AFTER_MS)
+    return body
