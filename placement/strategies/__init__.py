@@ -15,7 +15,7 @@ from placement.strategies.centralised import Centralised
 from placement.strategies.chance import RandomHosts
 from placement.strategies.ends import Consumer, Producer
 from placement.strategies.exact import Exact
-from placement.strategies.protocol import Chance, NoFeasibleHost, Proposal, Strategy
+from placement.strategies.protocol import Chance, NoFeasibleHost, Proposal, StoppedWithoutProof, Strategy
 from placement.strategies.sequential import SequentialOptimum
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = MappingProxyType(
@@ -41,5 +41,6 @@ __all__ = [
     "Proposal",
     "RandomHosts",
     "SequentialOptimum",
+    "StoppedWithoutProof",
     "Strategy",
 ]

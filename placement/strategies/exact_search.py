@@ -20,7 +20,7 @@ from placement.model.problem import Problem
 from placement.strategies.exact_bound import Bound, Decisions, bound
 from placement.strategies.exact_pieces import Forest, build_forest
 from placement.strategies.exact_tables import Tables, build_tables
-from placement.strategies.protocol import NoFeasibleHost
+from placement.strategies.protocol import NoFeasibleHost, StoppedWithoutProof
 
 Hosts = NDArray[np.intp]
 
@@ -46,7 +46,7 @@ class Found:
 
 
 def search(problem: Problem, *, social: bool, max_branches: int, gap: float) -> Found:
-    """The optimum of a small problem. Raises NoFeasibleHost if nothing fits."""
+    """The optimum of a small problem. Raises NoFeasibleHost if nothing fits, StoppedWithoutProof if that is unknown."""
     tables = build_tables(problem, social=social)
     forest = build_forest(tables)
     best_cost, best_hosts = math.inf, np.zeros(tables.task_count, dtype=np.intp)
@@ -67,7 +67,7 @@ def search(problem: Problem, *, social: bool, max_branches: int, gap: float) -> 
             else:
                 lowest_pruned = min(lowest_pruned, below.cost)
     if math.isinf(best_cost):
-        raise NoFeasibleHost(_explain(problem, branches, stopped=bool(waiting) and math.isfinite(waiting[0][0])))
+        raise _nothing(problem, branches, stopped=bool(waiting) and math.isfinite(waiting[0][0]))
     proven_to = min(best_cost, lowest_pruned, waiting[0][0] if waiting else math.inf)
     return Found(name_hosts(problem, tables, best_hosts), best_cost, proven_to, branches)
 
@@ -86,7 +86,7 @@ def enumerate_all(problem: Problem, *, social: bool) -> Found:
         if cost < best_cost:
             best_cost, best_hosts = cost, hosts
     if math.isinf(best_cost):
-        raise NoFeasibleHost(_explain(problem, count, stopped=False))
+        raise _nothing(problem, count, stopped=False)
     return Found(name_hosts(problem, tables, best_hosts), best_cost, best_cost, count)
 
 
@@ -130,8 +130,10 @@ def _is_top(forest: Forest, hosts: Hosts, task: int) -> bool:
     return task not in forest.up or hosts[forest.up[task][0]] != hosts[task]
 
 
-def _explain(problem: Problem, branches: int, *, stopped: bool) -> str:
+def _nothing(problem: Problem, branches: int, *, stopped: bool) -> NoFeasibleHost:
     names = ", ".join(flow.name for flow in problem.flows)
     if stopped:
-        return f"{names}: nothing found in {branches} branches, without proof; raise max_branches"
-    return f"{names}: no placement fits (all ruled out by {branches} bounds); add a host or withdraw a flow"
+        return StoppedWithoutProof(f"{names}: nothing found in {branches} branches, without proof; raise max_branches")
+    return NoFeasibleHost(
+        f"{names}: no placement fits (all ruled out by {branches} bounds); add a host or withdraw a flow"
+    )

@@ -20,6 +20,10 @@ class NoFeasibleHost(Exception):  # noqa: N818 - the style guide's own name for 
     """No host has room for a task; the message says how much is missing and what to do."""
 
 
+class StoppedWithoutProof(NoFeasibleHost):
+    """A search ended at its limit before it found anything: there may be room. The message says what to raise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A valid placement, its price by the evaluator, and why it looks as it does."""

@@ -28,6 +28,8 @@ def page(folder: Path) -> str:
     for name, experiment in EXPERIMENTS.items():
         file = folder / f"{name.replace('/', '-')}.json"
         parts.append(f"## {name}\n\n{experiment.question}\n\nThe paper: {experiment.paper}.\n")
+        if experiment.reading:
+            parts.append(f"{experiment.reading}.\n")
         if not file.exists():
             parts.append(f"Not run yet on a quiet machine: `stigmergy evaluate {name}`\n")
             continue

@@ -40,5 +40,9 @@ class Experiment:
     """What the paper found, in a sentence."""
     trial: Callable[[Trial], list[Sample]]
     seeds: int
+    reading: str = ""
+    """How the rows are to be read, and where a target is not met in one way of reading them; in sentences."""
+    takes_topology: bool = True
+    """Whether the network can be the user's own."""
     x_label: str = ""
     y_label: str = ""

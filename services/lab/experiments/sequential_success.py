@@ -1,22 +1,57 @@
-"""How many queries a perfect placer of single queries could place, one after the other."""
+"""How many queries each strategy could place, one after the other; a query without room is left out."""
+
+from dataclasses import dataclass
+from random import Random
 
 from placement.evaluator_incremental import Ledger
-from placement.model import Problem
-from placement.strategies import NoFeasibleHost
+from placement.model import Placement, Problem
+from placement.strategies import (
+    Centralised,
+    Consumer,
+    NoFeasibleHost,
+    Producer,
+    RandomHosts,
+    StoppedWithoutProof,
+    Strategy,
+)
 from placement.strategies.exact_search import search
 
+IN_TURN: dict[str, Strategy | None] = {
+    "the optimum": None,
+    "centralised": Centralised(),
+    "producer": Producer(),
+    "consumer": Consumer(),
+    "random": RandomHosts(),
+}
+"""Who places each query when its turn comes; None: an exact search."""
 
-def placed_in_turn(problem: Problem, *, max_branches: int = 200) -> int:
-    """Place flow after flow exactly; those without room are left out."""
+
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """Queries placed, and those for which the exact search stopped before it found a place or ruled all out."""
+
+    placed: int
+    stopped: int = 0
+
+
+def placed_in_turn(problem: Problem, strategy: Strategy | None, *, rng: Random, max_branches: int = 200) -> InTurn:
+    """Place flow after flow, each given those before it."""
     ledger = Ledger(problem.network, background=problem.host_loads, wire_background=problem.wire_loads)
     index = problem.network.host_index
-    placed = 0
+    placed = stopped = 0
     for flow in problem.flows:
         alone = Problem(problem.network, (flow,), tuple(ledger.loads), tuple(ledger.wire_loads))
         try:
-            found = search(alone, social=True, max_branches=max_branches, gap=1e-3)
+            found: Placement = (
+                search(alone, social=True, max_branches=max_branches, gap=1e-3).placement
+                if strategy is None
+                else strategy.place(alone, rng=rng).placement
+            )
+        except StoppedWithoutProof:
+            stopped += 1
+            continue
         except NoFeasibleHost:
             continue
-        ledger.put(flow, [index[found.placement.hosts[flow.name, task.name]] for task in flow.tasks])
+        ledger.put(flow, [index[found.hosts[flow.name, task.name]] for task in flow.tasks])
         placed += 1
-    return placed
+    return InTurn(placed, stopped)
