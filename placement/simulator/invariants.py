@@ -14,16 +14,24 @@ class BrokenInvariantError(AssertionError):
     """A run did what no run may do; the message has the command that shows it again."""
 
 
+def promised_rho(body: Body, host: str) -> float:
+    """What a host has promised in all, each flow with the larger of its loads.
+
+    Summed here and not asked of the ledger: a ledger that forgets a promise must not be its own witness.
+    """
+    ledger = body.cells[host].ledger
+    promised: dict[str, float] = {}
+    for booking in ledger.bookings():
+        if booking.expires_ms >= body.kernel.now_ms:
+            promised[booking.flow] = max(booking.load.rho, promised.get(booking.flow, 0.0))
+    return ledger.background.rho + math.fsum(promised.values())
+
+
 def host_faults(body: Body, host: str) -> list[str]:
     """What is wrong at one host now: overbooked, or pheromone that is no probability."""
     found = []
     cell = body.cells[host]
-    # Summed here and not asked of the ledger: a ledger that forgets a promise must not be its own witness.
-    promised: dict[str, float] = {}
-    for booking in cell.ledger.bookings():
-        if booking.expires_ms >= body.kernel.now_ms:
-            promised[booking.flow] = max(booking.load.rho, promised.get(booking.flow, 0.0))
-    rho = cell.ledger.background.rho + math.fsum(promised.values())
+    rho = promised_rho(body, host)
     if rho >= UTILISATION_CAP:
         found.append(f"{host} is promised to {rho:.3f}, the cap is {UTILISATION_CAP}")
     found += [

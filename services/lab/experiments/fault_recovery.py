@@ -1,11 +1,19 @@
-"""Faults: hosts and links die and return; how long until the flows concerned run again, and is anything overbooked?"""
+"""Faults: hosts and links die and return; how long until the flows concerned run again, and is anything overbooked?
+
+Three kinds of death, each with rows of its own: of a host that runs tasks (the flow goes elsewhere), of a link that
+flows send over (messages take another way, or the flow moves), and of a host that a flow is pinned to. With a
+producer's host its leader dies too, and the user submits the flow again once the host is back; without its consumer a
+flow can only wait.
+"""
 
 import math
 from random import Random
 
 from placement.leader_events import Published
+from placement.model import Flow, RoutedNetwork
 from placement.queueing import UTILISATION_CAP
 from placement.simulator.body import DETECTION_MS, Body
+from placement.simulator.invariants import promised_rho
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
@@ -15,74 +23,162 @@ from services.lab.samples import Sample, Statistic
 
 FLOWS = 20
 FAULT_COUNT = 8
+PINNED_COUNT = 3
+"""Deaths of producers' and of consumers' hosts, each."""
 PAUSE_MS = 20_000.0
+LOOK_MS = 50.0
+"""How often latency is looked at after a fault."""
+HARMED = 1.1
+"""A flow is hit by a dead link if its latency grows by more than this factor."""
 
 
-def _faults(trial: Trial) -> list[Sample]:
-    network, ends = trial.network(TransitStubParams(transit_domains=1))
-    rng = Random(f"{trial.seed}/faults")
-    queries = QueryParams()
-    background = [background_load(0.3, host.capacity, queries, rng=rng) for host in network.hosts]
-    ants, leaders = RULES["ants"]
-    worst_rho = 0.0
+class _Life:
+    """A system with running flows, in which things die; gathers samples."""
 
-    def watch(host: str) -> None:
-        nonlocal worst_rho
-        worst_rho = max(worst_rho, body.cells[host].ledger.load().rho)
+    def __init__(self, trial: Trial) -> None:
+        network, ends = trial.network(TransitStubParams(transit_domains=1))
+        self.seed = trial.seed
+        self.rng = Random(f"{trial.seed}/faults")
+        queries = QueryParams()
+        background = [background_load(0.3, host.capacity, queries, rng=self.rng) for host in network.hosts]
+        ants, leaders = RULES["ants"]
+        self.worst_rho = 0.0
+        self.overbooked: set[str] = set()
+        self.samples: list[Sample] = []
+        self.body = Body(
+            network, chance=seeded(trial.seed), ants=ants, leaders=leaders, background=background, watchman=self._watch
+        )
+        self.body.acquaint()
+        self.flows = [
+            mixed_query(f"q{k:02}", self.rng.randint(2, 6), ends, queries, rng=self.rng) for k in range(FLOWS)
+        ]
+        for flow in self.flows:
+            self.body.submit(flow)
+            self.body.run_until_settled()
+        self.pinned = {host for flow in self.flows for host in _ends(flow)}
 
-    body = Body(network, chance=seeded(trial.seed), ants=ants, leaders=leaders, background=background, watchman=watch)
-    body.acquaint()
-    flows = [mixed_query(f"q{k:02}", rng.randint(2, 6), ends, queries, rng=rng) for k in range(FLOWS)]
-    for flow in flows:
-        body.submit(flow)
-        body.run_until_settled()
-    pinned = {source.host for flow in flows for source in flow.sources}
-    pinned |= {sink.host for flow in flows for sink in flow.sinks}
-    samples: list[Sample] = []
-    lost = 0
-    for _ in range(FAULT_COUNT):
-        used = sorted({host for leader in body.leaders.values() for host in leader.running.values()} - pinned)
+    def _watch(self, host: str) -> None:
+        rho = promised_rho(self.body, host)
+        self.worst_rho = max(self.worst_rho, rho)
+        if rho >= UTILISATION_CAP:
+            self.overbooked.add(host)
+
+    def took(self, what: str, took_s: float) -> None:
+        """A flow runs again after so long."""
+        self.samples.append(Sample(f"{what}, mean", took_s, "s", seed=self.seed))
+        self.samples.append(Sample(f"{what}, 95th percentile", took_s, "s", None, Statistic.P95, self.seed))
+
+    def count(self, what: str, number: float, unit: str = "flows") -> None:
+        """So many, in all seeds together."""
+        self.samples.append(Sample(what, number, unit, None, Statistic.SUM, self.seed))
+
+    def lose_host(self) -> None:
+        """A host that runs tasks and that nothing is pinned to."""
+        body = self.body
+        used = sorted({host for leader in body.leaders.values() for host in leader.running.values()} - self.pinned)
         if not used:
-            break
-        host = rng.choice(used)
+            return
+        host = self.rng.choice(used)
         hit = [name for name, leader in sorted(body.leaders.items()) if host in leader.running.values()]
         died_ms, seen = body.kernel.now_ms, len(body.decisions)
         body.lose_host(host)
         hit = [name for name in hit if _joined(body, name)]
         body.run_for(PAUSE_MS)
+        back_ms = {d.plan.flow: at for at, d in reversed(body.decisions[seen:]) if isinstance(d, Published)}
         for name in hit:
-            back_ms = next(
-                (at for at, d in body.decisions[seen:] if isinstance(d, Published) and d.plan.flow == name), math.nan
-            )
-            lost += math.isnan(back_ms)
-            if not math.isnan(back_ms):
-                took_s = (back_ms - died_ms - DETECTION_MS) / 1000
-                samples.append(Sample("time from notice to running again, mean", took_s, "s", seed=trial.seed))
-                measure = "time from notice to running again, 95th percentile"
-                samples.append(Sample(measure, took_s, "s", None, Statistic.P95, trial.seed))
+            if name in back_ms:
+                self.took("time from notice to running again", (back_ms[name] - died_ms - DETECTION_MS) / 1000)
+        lost = sum(name not in back_ms for name in hit)
+        self.count("flows hit, ends still joined, that did not run again in 20 s", float(lost))
         body.return_host(host)
-        link = rng.choice(list(getattr(network, "links", ())) or [None])
-        if link is not None:
-            body.lose_link(link.a, link.b)
-            body.run_for(PAUSE_MS)
-            body.return_link(link.a, link.b)
         body.run_for(PAUSE_MS)
-    broken = sum(math.isinf(body.latency_ms(flow.name)) for flow in flows)
-    samples.append(
-        Sample(
-            "flows hit, ends still joined, that did not run again in 20 s",
-            float(lost),
-            "flows",
-            None,
-            Statistic.SUM,
-            trial.seed,
-        )
-    )
-    samples.append(Sample("flows that do not run at the end", float(broken), "flows", None, Statistic.SUM, trial.seed))
-    overbooked = float(worst_rho >= UTILISATION_CAP)
-    samples.append(Sample("hosts overbooked at any time", overbooked, "hosts", None, Statistic.SUM, trial.seed))
-    samples.append(Sample("largest promised load of any host", worst_rho, "rho", None, Statistic.MAX, trial.seed))
-    return samples
+
+    def lose_link(self) -> None:
+        """A link that some flow sends over. Recovered: as fast as the flow gets while the link is dead."""
+        body = self.body
+        links = _used_links(body)
+        if not links:
+            return
+        a, b = self.rng.choice(links)
+        before = {name: body.latency_ms(name) for name in sorted(body.truth.running)}
+        body.lose_link(a, b)
+        hit = [name for name, ms in before.items() if body.latency_ms(name) > HARMED * ms and _joined(body, name)]
+        cut = [name for name in hit if math.isinf(body.latency_ms(name))]
+        seen: dict[str, list[float]] = {name: [] for name in hit}
+        for _ in range(int(PAUSE_MS / LOOK_MS)):
+            body.run_for(LOOK_MS)
+            for name in hit:
+                seen[name].append(body.latency_ms(name))
+        for name in hit:
+            settled = next(k for k, ms in enumerate(seen[name]) if ms <= HARMED * seen[name][-1])
+            if math.isfinite(seen[name][-1]):
+                self.took(
+                    "dead link: time from notice to the latency that the flow keeps",
+                    max(0.0, ((settled + 1) * LOOK_MS - DETECTION_MS) / 1000),
+                )
+        self.count("dead link: flows that became slower, ends still joined", float(len(hit)))
+        self.count("dead link: of these cut off where they ran", float(len(cut)))
+        self.count("dead link: that did not run again in 20 s", float(sum(math.isinf(seen[n][-1]) for n in hit)))
+        body.return_link(a, b)
+        body.run_for(PAUSE_MS)
+
+    def lose_end(self, what: str, *, leader: bool) -> None:
+        """The host of a producer, with its leader, or of a consumer."""
+        body = self.body
+        flow = self.rng.choice([flow for flow in self.flows if math.isfinite(body.latency_ms(flow.name))])
+        host = flow.sources[0].host if leader else flow.sinks[0].host
+        hit = [each for each in self.flows if host in _ends(each)]
+        body.lose_host(host)
+        body.run_for(PAUSE_MS)
+        body.return_host(host)
+        body.run_for(DETECTION_MS)
+        for each in hit:
+            if each.name not in body.leaders:
+                body.submit(each)
+        waiting = {each.name for each in hit}
+        for look in range(int(PAUSE_MS / LOOK_MS)):
+            for name in sorted(waiting):
+                if math.isfinite(body.latency_ms(name)):
+                    waiting.discard(name)
+                    self.took(f"{what}: time from its return noticed to running again", look * LOOK_MS / 1000)
+            body.run_for(LOOK_MS)
+        self.count(f"{what}: flows hit", float(len(hit)))
+        self.count(f"{what}: that did not run again in 20 s", float(len(waiting)))
+
+
+def _faults(trial: Trial) -> list[Sample]:
+    life = _Life(trial)
+    for _ in range(FAULT_COUNT):
+        life.lose_host()
+        life.lose_link()
+    for _ in range(PINNED_COUNT):
+        life.lose_end("dead producer with its leader", leader=True)
+        life.lose_end("dead consumer", leader=False)
+    broken = sum(math.isinf(life.body.latency_ms(flow.name)) for flow in life.flows)
+    life.count("flows that do not run at the end", float(broken))
+    life.count("hosts overbooked at any time", float(len(life.overbooked)), "hosts")
+    worst = Sample("largest promised load of any host", life.worst_rho, "rho", None, Statistic.MAX, trial.seed)
+    return [*life.samples, worst]
+
+
+def _ends(flow: Flow) -> set[str]:
+    return {source.host for source in flow.sources} | {sink.host for sink in flow.sinks}
+
+
+def _used_links(body: Body) -> list[tuple[str, str]]:
+    """The links that running flows send over, in a routed network."""
+    network, used = body.network, set()
+    if not isinstance(network, RoutedNetwork):
+        return []
+    for name in sorted(body.truth.running):
+        leader = body.leaders[name]
+        where = {task: network.host_index[host] for task, host in leader.standing.where.items()}
+        for edge in leader.flow.graph.edges:
+            tail = network.host_index[edge.tail_host] if edge.from_source else where[edge.tail_task]
+            head = network.host_index[edge.head_host] if edge.to_sink else where[edge.head_task]
+            if math.isfinite(network.delays_ms[tail, head]):
+                used |= {tuple(sorted(network.wire_ends[wire])) for wire in network.route(tail, head)}
+    return [(network.hosts[a].name, network.hosts[b].name) for a, b in sorted(used)]
 
 
 def _joined(body: Body, name: str) -> bool:
