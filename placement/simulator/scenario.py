@@ -1,6 +1,6 @@
 """Scenario: a random life of a small system (flows come and go, hosts and links die and return), checked as it runs.
 
-The seed is the whole recipe. A broken invariant names the command that shows it again.
+Scenario and seed are the whole recipe. A broken invariant names the command that shows it again.
 """
 
 from collections.abc import Callable
@@ -48,21 +48,21 @@ class Scenario:
     network: TransitStubParams = _SMALL
     overlay: bool = False
     """Every host reaches every other directly, as live; else messages are routed, as in the paper."""
+    leaders: LeaderParams = IMPROVED_LEADER
+    name: str = ""
+    """In the table of scenarios, from which a command can run it; empty: made by hand."""
 
     def __post_init__(self) -> None:
         faults = min(self.host_faults, self.link_faults, self.load_changes)
         if min(faults, self.flows, self.variants, self.withdrawals, self.user_requests) < 0:
             raise ValueError(f"{self}: give counts of 0 or more")
 
-    @classmethod
-    def of(cls, seed: int) -> "Scenario":
-        """The life of a seed: every third is on an overlay."""
-        return cls(seed, overlay=seed % 3 == 0)
-
     @property
     def command(self) -> str:
         """What shows this run again."""
-        return f"stigmergy simulate life --first-seed {self.seed} --seeds 1"
+        if not self.name:
+            return f"live({self!r}, seeded({self.seed}))"
+        return f"stigmergy simulate life --scenario {self.name} --first-seed {self.seed} --seeds 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,6 @@ def live(
     chance: ChanceFor,
     *,
     ants: AntParams = IMPROVED,
-    leaders: LeaderParams = IMPROVED_LEADER,
     observer: Observer | None = None,
     plant: Callable[[Body], None] | None = None,
 ) -> Outcome:
@@ -95,7 +94,7 @@ def live(
     witness = Witness()
     observers = witness if observer is None else both(witness, observer)
     body = witness.body = Body(
-        network, chance=chance, ants=ants, leaders=leaders, background=background, observer=observers
+        network, chance=chance, ants=ants, leaders=scenario.leaders, background=background, observer=observers
     )
 
     def watch(host: str) -> None:

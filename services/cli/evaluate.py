@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.progress import Progress
 from rich.table import Table
 
 from services.cli.exits import ExitCode
+from services.cli.outputs import NotWritableError, require_writable
 from services.cli.screen import console, errors, show_error
 
 if TYPE_CHECKING:
@@ -39,10 +40,12 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     from services.lab.data import MissingDataError
     from services.lab.experiments import EXPERIMENTS, Trial
     from services.lab.matrices import TopologyError
+    from services.lab.plots import NoPlotLibraryError
     from services.lab.results import results, write
     from services.lab.runner import run
     from services.lab.samples import rows
     from services.lab.series import SeriesError
+    from services.lab.topologies import remarks
 
     if list_all:
         _list(EXPERIMENTS.values())
@@ -51,6 +54,15 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         show_error(f"no experiment {name!r}", f"choose one of {', '.join(EXPERIMENTS)}; --list says what each asks")
         raise typer.Exit(ExitCode.USAGE)
     experiment = EXPERIMENTS[name]
+    if topology is not None and not experiment.takes_topology:
+        show_error(f"{name} takes no network of yours", "leave --topology out; --list says what each experiment asks")
+        raise typer.Exit(ExitCode.USAGE)
+    try:
+        require_writable(json_file, plot)
+        for remark in remarks(topology) if topology is not None else ():
+            errors.print(f"{topology}: {remark}", soft_wrap=True)
+    except (NotWritableError, NoPlotLibraryError, TopologyError) as error:
+        _refuse(error)
     chosen = range(first_seed, first_seed + (seeds or experiment.seeds))
     with Progress(console=errors, transient=True) as progress:
         task = progress.add_task(name, total=len(chosen))
@@ -58,9 +70,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         try:
             samples = run(name, trials, jobs=jobs, progress=lambda _: progress.update(task, advance=1))
         except (SeriesError, TopologyError, MissingDataError) as error:
-            what, _, remedy = str(error).partition("; ")
-            show_error(what, remedy)
-            raise typer.Exit(ExitCode.USAGE) from None
+            _refuse(error)
     command = f"stigmergy evaluate {name} --seeds {len(chosen)} --first-seed {first_seed}"
     command += f" --topology {topology}" if topology else ""
     command += f" --traces {traces}" if traces else ""
@@ -81,6 +91,13 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         from services.lab.plots import plot_samples
 
         plot_samples(samples, plot, title=name, x_label=experiment.x_label, y_label=experiment.y_label)
+
+
+def _refuse(error: Exception) -> NoReturn:
+    """Errors of use are told as `what; remedy`."""
+    what, _, remedy = str(error).partition("; ")
+    show_error(what, remedy)
+    raise typer.Exit(ExitCode.USAGE) from None
 
 
 def _list(experiments: Iterable["Experiment"]) -> None:

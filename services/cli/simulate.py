@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson
+from services.cli.outputs import NotWritableError, require_writable
 from services.cli.screen import console, errors, print_json, show_error
 
 app = typer.Typer(help="Run the brain in the simulator and look at what it does.", no_args_is_help=True)
@@ -24,21 +25,26 @@ def simulate() -> None:
 
 
 @app.command()
-def life(
+def life(  # noqa: PLR0917 - Typer makes options of them
     seeds: Seeds = 10,
     first_seed: FirstSeed = 1,
     jobs: Annotated[int, typer.Option(min=1, help="How many lives run at the same time.")] = 1,
+    scenario: Annotated[str, typer.Option(help="Which kind of life; a failing test names its own.")] = "usual",
     trace: TraceFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Flows come and go, hosts and links die and return; after every event the invariants are checked."""
+    from placement.simulator.scenarios import SCENARIOS
     from services.lab.lives import Life, lives
     from services.lab.tracing import trace_file
 
+    if scenario not in SCENARIOS:
+        show_error(f"no scenario {scenario!r}", f"choose one of {', '.join(SCENARIOS)}")
+        raise typer.Exit(ExitCode.USAGE)
     found: list[Life] = []
     with Progress(console=errors, transient=True) as progress, trace_file(trace) as observer:
         task = progress.add_task("lives", total=seeds)
-        for one in lives(range(first_seed, first_seed + seeds), jobs=jobs, observer=observer):
+        for one in lives(range(first_seed, first_seed + seeds), scenario=scenario, jobs=jobs, observer=observer):
             found.append(one)
             progress.update(task, advance=1)
             if one.outcome is None:
@@ -81,18 +87,23 @@ def place(  # noqa: PLR0917 - Typer makes options of them
     """Place one random query and show what it cost; the pheromone can be drawn as it grows."""
     from services.lab.matrices import TopologyError
     from services.lab.placing_run import PlacingRun
+    from services.lab.plots import NoPlotLibraryError
+    from services.lab.topologies import remarks
     from services.lab.tracing import trace_file
 
     if rules not in ("ants", "paper"):
         show_error(f"no rules {rules!r}", "choose ants or paper")
         raise typer.Exit(ExitCode.USAGE)
+    try:
+        require_writable(trace, plot)
+        for remark in remarks(topology) if topology is not None else ():
+            errors.print(f"{topology}: {remark}", soft_wrap=True)
+    except (NotWritableError, NoPlotLibraryError, TopologyError) as error:
+        what, _, remedy = str(error).partition("; ")
+        show_error(what, remedy)
+        raise typer.Exit(ExitCode.USAGE) from None
     with trace_file(trace) as observer:
-        try:
-            run = PlacingRun(tasks=tasks, load=load, rules=rules, seed=first_seed, topology=topology, observer=observer)
-        except TopologyError as error:
-            what, _, remedy = str(error).partition("; ")
-            show_error(what, remedy)
-            raise typer.Exit(ExitCode.USAGE) from None
+        run = PlacingRun(tasks=tasks, load=load, rules=rules, seed=first_seed, topology=topology, observer=observer)
         told = run.go(moments=4 if plot else 0)
     if as_json:
         print_json(dataclasses.asdict(told))

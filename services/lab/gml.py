@@ -24,6 +24,10 @@ class GmlNetwork:
 
     names: tuple[str, ...]
     links: tuple[tuple[str, str, float], ...]
+    guessed_links: int = 0
+    """Of which neither a delay nor both positions are told."""
+    left_out: int = 0
+    """Hosts without a way to the largest part."""
 
 
 def parse_gml(text: str, *, name: str) -> GmlNetwork:
@@ -42,6 +46,7 @@ def parse_gml(text: str, *, name: str) -> GmlNetwork:
         raise TopologyError(f"{name}: it has {len(hosts)} hosts and {len(edges)} links; give at least some of both")
     label = {key: f"h{key}" for key in hosts}
     links: dict[tuple[str, str], float] = {}
+    guessed = 0
     for edge in edges:
         a, b = _one(edge, "source", name), _one(edge, "target", name)
         if a not in hosts or b not in hosts:
@@ -51,9 +56,11 @@ def parse_gml(text: str, *, name: str) -> GmlNetwork:
         if a != b:
             pair = (min(label[a], label[b]), max(label[a], label[b]))
             delay_ms = _delay_ms(edge, hosts[a], hosts[b], name)
-            links[pair] = min(delay_ms, links.get(pair, math.inf))
+            guessed += delay_ms is None
+            links[pair] = min(_UNKNOWN_MS if delay_ms is None else delay_ms, links.get(pair, math.inf))
     kept = _largest_part(set(label.values()), links)
-    return GmlNetwork(tuple(sorted(kept)), tuple((a, b, delay) for (a, b), delay in sorted(links.items()) if a in kept))
+    of_kept = tuple((a, b, delay) for (a, b), delay in sorted(links.items()) if a in kept)
+    return GmlNetwork(tuple(sorted(kept)), of_kept, guessed, len(hosts) - len(kept))
 
 
 _Block = list[tuple[str, "str | _Block"]]
@@ -96,7 +103,8 @@ def _number(entry: _Block, wanted: str) -> float | None:
         return None
 
 
-def _delay_ms(edge: _Block, a: _Block, b: _Block, name: str) -> float:
+def _delay_ms(edge: _Block, a: _Block, b: _Block, name: str) -> float | None:
+    """As the file tells it, or from the positions of the ends; None if it tells neither."""
     told = next((value for key, value in edge if key == "delay"), None)
     if told is not None:
         given = _number(edge, "delay")
@@ -107,7 +115,7 @@ def _delay_ms(edge: _Block, a: _Block, b: _Block, name: str) -> float:
         return given
     places = [_number(end, key) for end in (a, b) for key in ("Latitude", "Longitude")]
     if any(place is None for place in places):
-        return _UNKNOWN_MS
+        return None
     lat_a, lon_a, lat_b, lon_b = (math.radians(place) for place in places if place is not None)
     half = math.sin((lat_b - lat_a) / 2) ** 2 + math.cos(lat_a) * math.cos(lat_b) * math.sin((lon_b - lon_a) / 2) ** 2
     km = 2 * 6371.0 * math.asin(min(1.0, math.sqrt(half)))

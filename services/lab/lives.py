@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from placement.simulator.body import Observer
 from placement.simulator.invariants import BrokenInvariantError
-from placement.simulator.scenario import Outcome, Scenario, live
+from placement.simulator.scenario import Outcome, live
+from placement.simulator.scenarios import scenario_of
 from services.lab.chance import seeded
 
 
@@ -19,19 +20,21 @@ class Life:
     broken: str = ""
 
 
-def live_once(seed: int, observer: Observer | None = None) -> Life:
+def live_once(seed: int, scenario: str, observer: Observer | None = None) -> Life:
     """The life of one seed, checked after every event."""
     try:
-        return Life(seed, live(Scenario.of(seed), seeded(seed), observer=observer))
+        return Life(seed, live(scenario_of(scenario, seed), seeded(seed), observer=observer))
     except BrokenInvariantError as error:
         return Life(seed, None, str(error))
 
 
-def lives(seeds: Iterable[int], *, jobs: int = 1, observer: Observer | None = None) -> Iterator[Life]:
+def lives(
+    seeds: Iterable[int], *, scenario: str = "usual", jobs: int = 1, observer: Observer | None = None
+) -> Iterator[Life]:
     """The lives of many seeds as they end. An observer sees them one after the other, so it needs one processor."""
     if jobs == 1 or observer is not None:
-        yield from (live_once(seed, observer) for seed in seeds)
+        yield from (live_once(seed, scenario, observer) for seed in seeds)
         return
     with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for done in as_completed([pool.submit(live_once, seed) for seed in seeds]):
+        for done in as_completed([pool.submit(live_once, seed, scenario) for seed in seeds]):
             yield done.result()

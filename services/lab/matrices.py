@@ -1,9 +1,9 @@
 """Square matrices of round trips, from files of several kinds, checked.
 
 The format of a topology file: comma (or tab) separated numbers, row = from, column = to, round trips in
-milliseconds. A first row and a first column of names are optional. The diagonal is ignored. An empty cell, a dash, nan
-or 0 is an unknown round trip: the way back stands in for it, or else the shortest way over other hosts. Anything else
-is refused with the line and what to do.
+milliseconds. A first row and a first column of names, the same in the same order, are optional. The diagonal is
+ignored. An empty cell, a dash, nan or 0 is an unknown round trip: the way back stands in for it, or else the shortest
+way over other hosts. Anything else is refused with the line and what to do.
 """
 
 import csv
@@ -56,6 +56,11 @@ def parse_matrix(text: str, *, name: str, scale: float = 1.0, skip_columns: int 
         raise TopologyError(f"{name}: {twice!r} is named twice; give each host a name of its own")
     values = np.full((len(body), len(body)), math.nan)
     for at, row in enumerate(body):
+        if named and row[0].strip() != names[at]:
+            raise TopologyError(
+                f"{name}, line {at + 2}: the row is of {row[0].strip()!r}, the column of that number of {names[at]!r}; "
+                "give rows and columns the same names in the same order"
+            )
         cells = row[first:]
         while len(cells) > len(body) and not cells[-1].strip():
             cells.pop()

@@ -71,12 +71,17 @@ def _map(network: Network) -> dict[str, tuple[float, float]]:
     return {host.name: (float(plane[k, 1]), float(plane[k, 0])) for k, host in enumerate(network.hosts)}
 
 
-def _figure(columns: int) -> tuple[Any, Any]:
+def require_plots() -> None:
+    """Fail now, not after the work, if nothing can be drawn."""
     try:
         import matplotlib as mpl
     except ImportError as error:
         raise NoPlotLibraryError("plots need matplotlib; install the extra: pip install 'stigmergy[lab]'") from error
     mpl.use("Agg")
+
+
+def _figure(columns: int) -> tuple[Any, Any]:
+    require_plots()
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, columns, figsize=(6.4 * columns, 4.4), squeeze=False)

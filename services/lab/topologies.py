@@ -35,17 +35,33 @@ def routed(graph: GmlNetwork, *, rng: Random) -> RoutedNetwork:
 
 def read_topology(path: Path, *, rng: Random) -> Network:
     """A user's own topology: a CSV matrix of round trips in ms, or GML."""
+    found = _parse(path)
+    return routed(found, rng=rng) if isinstance(found, GmlNetwork) else overlay(found, rng=rng)
+
+
+def remarks(path: Path) -> list[str]:
+    """What a user should know of how a topology file is used: what is left out and what is guessed."""
+    found = _parse(path)
+    told = []
+    if isinstance(found, GmlNetwork):
+        if found.left_out:
+            told.append(f"{found.left_out} hosts have no way to the largest part of the network and are left out")
+        if found.guessed_links:
+            told.append(f"{found.guessed_links} links have neither a delay nor two known ends; they count 5 ms")
+    elif len(found.names) > _MOST_HOSTS:
+        told.append(f"of {len(found.names)} hosts {_MOST_HOSTS} are used, drawn anew for every seed")
+    return told
+
+
+def _parse(path: Path) -> RoundTrips | GmlNetwork:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TopologyError(f"{path} can't be read ({error}); give a CSV matrix of round trips, or GML") from error
-    if path.suffix.lower() == ".gml":
-        graph = parse_gml(text, name=path.name)
-        _check_size(path.name, len(graph.names))
-        return routed(graph, rng=rng)
-    trips = parse_matrix(text, name=path.name)
-    _check_size(path.name, len(trips.names))
-    return overlay(trips, rng=rng)
+    parse = parse_gml if path.suffix.lower() == ".gml" else parse_matrix
+    found: RoundTrips | GmlNetwork = parse(text, name=path.name)
+    _check_size(path.name, len(found.names))
+    return found
 
 
 def _check_size(name: str, hosts: int) -> None:

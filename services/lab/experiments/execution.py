@@ -169,6 +169,7 @@ EXECUTION = Experiment(
     paper="the predicted execution time follows the measured one (Synergy figures 3.11 to 3.15; no numbers)",
     trial=_execution,
     seeds=1,
+    takes_topology=False,
     x_label="time (s)",
     y_label="execution time (us)",
 )

@@ -120,4 +120,5 @@ FORECASTS = Experiment(
     paper="rates predicted with 3.7 % error, tuple by tuple (Synergy 3.5)",
     trial=_forecasts,
     seeds=1,
+    takes_topology=False,
 )

@@ -181,7 +181,7 @@ FIG_2B = Experiment(
     seeds=10,
     reading="The target of 1/20 for the time to decide is met against the centralised descent that prices every "
     "candidate from scratch, which is estimated (the small case says how well). It is *not* met against our "
-    "incremental descent: there ants take longer in simulated time, a few round trips of a wide-area network "
+    "incremental descent: there ants take about as long or longer, a few round trips of a wide-area network "
     "([decision 0051](decisions/0051-time-to-decide.md))",
     x_label="queries",
     y_label="mean latency (ms)",

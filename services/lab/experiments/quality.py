@@ -163,6 +163,7 @@ LINKS = Experiment(
     paper="links have capacities from discrete classes (section 4); nothing measured apart",
     trial=_links,
     seeds=10,
+    takes_topology=False,  # a file says nothing of bandwidths
     x_label="tasks",
     y_label="latency over optimum",
 )

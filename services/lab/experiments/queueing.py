@@ -80,6 +80,7 @@ QUEUEING = Experiment(
     paper="uses the model (section 3.6) and does not check it",
     trial=_queueing,
     seeds=5,
+    takes_topology=False,
     x_label="utilisation",
     y_label="latency of the model over the real one, minus 1",
 )

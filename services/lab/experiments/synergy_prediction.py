@@ -75,6 +75,7 @@ def _rate_figure(name: str) -> Experiment:
         paper=f"follows it closely; {PAPER_ERRORS[name]} % on average (table 3.19)",
         trial=trial,
         seeds=3,
+        takes_topology=False,
         x_label="tuple",
         y_label="rate (tuples/s)",
     )
@@ -111,6 +112,7 @@ def _time_figure(name: str) -> Experiment:
         paper="follows the measured one (curves, no numbers)",
         trial=trial,
         seeds=3,
+        takes_topology=False,
         x_label="time (s)",
         y_label="execution time (ms)",
     )
@@ -138,6 +140,7 @@ def _line_figure(name: str) -> Experiment:
         paper="approximately, but for a few outliers, and most evident when the rate is high",
         trial=trial,
         seeds=3,
+        takes_topology=False,
         x_label="total rate (tuples/s)",
         y_label="execution time (ms)",
     )
@@ -201,6 +204,7 @@ PREDICTION = (
         paper="every 75th tuple: 8.775 % more error on average, from 2.0 (sort) to 14.375 (project)",
         trial=_fig_18,
         seeds=3,
+        takes_topology=False,
         x_label="tuples between predictions",
         y_label="rate error (%)",
     ),
@@ -210,6 +214,7 @@ PREDICTION = (
         paper="3.7016 % on average, from 0.838 (aggregate) to 7.872 (project)",
         trial=_table_19,
         seeds=3,
+        takes_topology=False,
     ),
     Experiment(
         name="synergy/ch3-table-20",
@@ -217,6 +222,7 @@ PREDICTION = (
         paper="0.5984 ms on average, from 0.133 (sort) to 1.187 (compare)",
         trial=_table_20,
         seeds=3,
+        takes_topology=False,
     ),
 )
 

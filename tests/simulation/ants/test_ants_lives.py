@@ -2,32 +2,34 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from placement.ants.trail import Trail
 from placement.cell_ledger import Booking, Ledger, State
 from placement.leader import Leader
 from placement.leader_damping import Damping
-from placement.leader_params import IMPROVED_LEADER
 from placement.pheromone import PheromoneVector
 from placement.queueing import Load
 from placement.simulator.body import Body
 from placement.simulator.invariants import BrokenInvariantError
 from placement.simulator.queries import QueryParams, background_load
 from placement.simulator.scenario import Scenario, live
+from placement.simulator.scenarios import CROWDED, FAULTY, RESTLESS, scenario_of
 from placement.topology.transit_stub import TransitStubParams, transit_stub
+from services.cli import simulate
 from services.lab.chance import seeded
-
-SHORT = Scenario(0, flows=4, duration_ms=40_000.0, rest_ms=80_000.0, load=0.4)
+from services.lab.tracing import trace_file
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_no_invariant_breaks_in_a_random_life(seed: int) -> None:
     """Hosts and links die and return, flows come, move and go: nothing is overbooked, forgotten or left behind."""
-    scenario = replace(SHORT, seed=seed)
+    scenario = scenario_of("short", seed)
     print(scenario.command)
     outcome = live(scenario, seeded(seed))
     assert outcome.unplaced == 0
@@ -132,26 +134,6 @@ def _ignore_damping(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Damping, "_too_soon", lambda self, comparison, now_ms: None)
 
 
-CROWDED = Scenario(
-    0,
-    flows=12,
-    host_faults=0,
-    link_faults=0,
-    duration_ms=20_000.0,
-    rest_ms=0.0,
-    load=0.3,
-    queries=QueryParams(least_rate_per_ms=0.02, most_rate_per_ms=0.04),
-    network=TransitStubParams(transit_domains=1, transit_hosts=1, stubs=1, stub_hosts=8, capacities=(1.0,)),
-    together=True,
-    room=False,
-)
-"""Leaders that compete for the same few hosts."""
-
-FAULTY = Scenario(0, flows=4, host_faults=6, duration_ms=30_000.0, rest_ms=20_000.0)
-
-RESTLESS = Scenario(0, flows=4, host_faults=0, link_faults=0, load_changes=600, duration_ms=60_000.0, rest_ms=0.0)
-"""Cross-traffic jumps ten times a second and leaders look every 5 s: there always is a better place somewhere."""
-
 BUGS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Scenario, str]] = {
     "reservations that do not count": (_ignore_reservations, CROWDED, r"is promised to"),
     "a commit that commits nothing": (_commit_nothing, FAULTY, r"has not committed"),
@@ -167,9 +149,8 @@ BUGS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Scenario, str]] = {
 
 
 def _lives(scenario: Scenario) -> None:
-    leaders = replace(IMPROVED_LEADER, budget_share=None) if scenario is RESTLESS else IMPROVED_LEADER
     for seed in range(1, 9):
-        live(replace(scenario, seed=seed), seeded(seed), leaders=leaders)
+        live(scenario_of(scenario.name, seed), seeded(seed))
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -179,17 +160,28 @@ def test_a_planted_bug_is_caught_and_the_replay_command_is_told(bug: str, monkey
     plant(monkeypatch)
     with pytest.raises(BrokenInvariantError, match=complaint) as caught:
         _lives(scenario)
-    assert "stigmergy simulate life --first-seed" in str(caught.value)
+    assert f"stigmergy simulate life --scenario {scenario.name} --first-seed" in str(caught.value)
+
+
+def test_the_replay_command_shows_the_same_run(tmp_path: Path) -> None:
+    """A recipe that cooks something else is worse than none: event by event the same, with the scenario's own hosts."""
+    scenario = scenario_of("crowded", 3)
+    mine, replayed = tmp_path / "mine.jsonl", tmp_path / "replayed.jsonl"
+    with trace_file(mine) as observer:
+        live(scenario, seeded(3), observer=observer)
+    words = scenario.command.removeprefix("stigmergy simulate ").split()
+    assert CliRunner().invoke(simulate.app, [*words, "--trace", str(replayed)]).exit_code == 0
+    assert mine.read_bytes() == replayed.read_bytes()
+    assert len(mine.read_bytes()) > 100_000
 
 
 def test_flows_under_restless_cross_traffic_keep_the_cool_down() -> None:
     """The same restless lives without a bug: flows move, and none of them straight back."""
-    leaders = replace(IMPROVED_LEADER, budget_share=None)
-    moves = [live(replace(RESTLESS, seed=seed), seeded(seed), leaders=leaders).moves for seed in (1, 2)]
+    moves = [live(scenario_of("restless", seed), seeded(seed)).moves for seed in (1, 2)]
     assert min(moves) > 3
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_leaders_that_compete_for_few_hosts_never_overbook_them(seed: int) -> None:
     """The same crowded lives without a bug."""
-    live(replace(CROWDED, seed=seed), seeded(seed))
+    live(scenario_of("crowded", seed), seeded(seed))

@@ -10,7 +10,7 @@ from placement.model import OverlayNetwork, RoutedNetwork
 from services.lab.data import MissingDataError, data_file
 from services.lab.gml import parse_gml
 from services.lab.matrices import TopologyError, parse_matrix
-from services.lab.topologies import read_topology
+from services.lab.topologies import read_topology, remarks
 
 
 def test_a_plain_square_of_numbers_is_a_matrix_of_round_trips() -> None:
@@ -45,6 +45,7 @@ def test_an_unknown_round_trip_is_taken_from_the_way_back_or_over_others() -> No
         ("0,inf\n1,0\n", "line 1, column 2"),
         ("x,a,a\na,0,1\na,1,0\n", "'a' is named twice"),
         ("x,a\na,0,1\nb,1,0\n", "names 1 hosts, 2 rows"),
+        ("x,a,b\nb,0,1\na,1,0\n", "line 2: the row is of 'b', the column of that number of 'a'"),
     ],
 )
 def test_a_wrong_matrix_is_refused_with_the_place_and_the_reason(text: str, complaint: str) -> None:
@@ -111,6 +112,19 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     csv = tmp_path / "net.csv"
     csv.write_text("0,10,20\n10,0,12\n20,12,0\n", encoding="utf-8-sig")
     assert len(read_topology(csv, rng=Random(1)).hosts) == 3
+
+
+def test_a_user_is_told_what_of_a_file_is_left_out_or_guessed(tmp_path: Path) -> None:
+    """Results on 160 of 200 hosts, or on delays that nobody gave, must not pass for results on the file."""
+    csv, gml = tmp_path / "net.csv", tmp_path / "net.gml"
+    csv.write_text("\n".join(",".join("5" for _ in range(200)) for _ in range(200)))
+    assert ["of 200 hosts 160 are used, drawn anew for every seed"] == remarks(csv)
+    gml.write_text(GML.replace(" delay 7.5", ""))
+    alone, guessed = remarks(gml)
+    assert "1 hosts have no way" in alone
+    assert "1 links have neither a delay nor two known ends" in guessed
+    csv.write_text("0,10,20\n10,0,12\n20,12,0\n")
+    assert [] == remarks(csv)
 
 
 def test_too_few_hosts_for_a_query_are_told(tmp_path: Path) -> None:
