@@ -2,12 +2,14 @@
 
 lease won  ──> fence the former instance ──> read all that was written before ──> look, write, look, write...
 lease lost, or fenced ──> forget what was not written, and wait for the lease again
+a part has ended ──> let go of the lease, say why, and end: another instance, or this one started again, does better
 """
 
 import asyncio
 import contextlib
 import time
 import uuid
+from collections.abc import Sequence
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -73,22 +75,33 @@ class Instance:
                 pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
                 await stack.enter_async_context(HealthServer(self.params.port, pages, listen=self.params.listen))
             self._keeper.want(LEASE)
+            keeper = asyncio.create_task(self._keeper.run(), name="leases")
+            stack.push_async_callback(end, [keeper])  # the last to end: it gives the lease back
             background = [
-                asyncio.create_task(follower.run(self._news.set)),
-                asyncio.create_task(self._watch.run()),
-                asyncio.create_task(self._keeper.run()),
-                asyncio.create_task(self._edge_leaders.run()),
+                asyncio.create_task(follower.run(self._news.set), name="registry"),
+                asyncio.create_task(self._watch.run(), name="watch of hosts"),
+                asyncio.create_task(self._edge_leaders.run(), name="leaders of edges"),
+                asyncio.create_task(self._serve(follower), name="service"),
             ]
             stack.push_async_callback(end, background)
             log.info("placement instance is ready", instance=self.params.name)
-            while not self._stop.is_set():
-                await self._until_news()
-                if self._keeper.term(LEASE) is not None:
-                    await self._act(follower)
-                for each in background:
-                    if each.done():
-                        each.result()
+            await self._until_one_ends([*background, keeper])
             await self._keeper.drop(LEASE)
+
+    async def _until_one_ends(self, parts: Sequence[asyncio.Task[None]]) -> None:
+        """The service ends when it is asked to; no other part ever does by itself, and none can do without another."""
+        done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            if (fault := each.exception()) is not None:
+                log.error("a part has ended; the instance ends with it", part=each.get_name(), error=repr(fault))
+                raise fault
+
+    async def _serve(self, follower: RegistryFollower) -> None:
+        while not self._stop.is_set():
+            await self._until_news()
+            if self._keeper.term(LEASE) is not None:
+                await self._act(follower)
+                await self._forget_unwritten(follower)
 
     async def _connected(self, stack: contextlib.AsyncExitStack) -> RegistryFollower | None:
         """Topics made and all of them read; None if asked to stop meanwhile."""
@@ -145,7 +158,6 @@ class Instance:
         finally:
             self.is_active = False
             await writer.close()
-            await self._forget_unwritten(follower)
 
     async def _write(self, writer: FencedWriter, entries: list[Entry]) -> None:
         await writer.write(entries)

@@ -159,7 +159,8 @@ class LeaseKeeper:
                 continue
             counts = self._log.apply(entry, offset=record.offset, appended_ms=record.timestamp)
             if entry.holder == self.holder:
-                sequence = next((int(value) for name, value in record.headers if name == SEQUENCE), -1)
+                told = (value for name, value in record.headers if name == SEQUENCE and value and value.isdigit())
+                sequence = next(map(int, told), -1)
                 self._mine(entry, record.offset, self._sent.pop(sequence, None), counts=counts)
             self._changed.set()
 
