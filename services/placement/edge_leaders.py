@@ -183,7 +183,7 @@ class EdgeLeaders:
             f"{what}: {end.failure}" if end.failure else what,
             gain,
             by=self._by,
-            now_ms=time.time_ns() // 1_000_000,
+            now_ms=self._situation().now_ms,
             flow=None,
             evidence={"now_ms": move.now_ms, "then_ms": move.then_ms, "took_s": end.took_s},
         )

@@ -7,7 +7,6 @@ a part has ended ──> let go of the lease, say why, and end: another instance
 
 import asyncio
 import contextlib
-import time
 import uuid
 from collections.abc import Sequence
 
@@ -175,8 +174,12 @@ class Instance:
                 log.warning("the registry can't be read anew yet", instance=self.params.name, error=repr(error))
                 await asyncio.sleep(CONNECT_PAUSE_S)
 
+    def _now_ms(self) -> int:
+        """The broker's time, as hosts use it, too; an active instance knows it from the moment it won its lease."""
+        return int(self._keeper.clock.now_ms())
+
     def _situation(self) -> Situation:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = self._now_ms()
         view = self._view
         owners = {each.host for each in view.placements.values() if each.host is not None}
         owners |= {host for each in view.placements.values() for host in each.standbys}
@@ -193,9 +196,8 @@ class Instance:
         if not self._flows.are_new(self._view.flows):
             return []
         told = await self._flows.update(self._view.flows)
-        now_ms = time.time_ns() // 1_000_000
         return [
-            decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=now_ms, flow=flow)
+            decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=self._now_ms(), flow=flow)
             for flow, why in told.items()
         ]
 

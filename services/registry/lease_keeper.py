@@ -16,6 +16,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from services.host.clock import BrokerClock
 from services.host.ending import end
 from services.registry.lease import LeaseLog
 from topics.catalogue import LEASES
@@ -31,6 +32,11 @@ PARTITION = TopicPartition(LEASES.name, 0)
 
 OnChange = Callable[[str, int | None], None]
 """Called with a lease and its term when it is won, and with None when it is lost or given up."""
+
+
+def _running_ms() -> float:
+    """By a clock that nobody sets."""
+    return time.monotonic() * 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,14 @@ class _Lease:
 
 
 class LeaseKeeper:
-    """`run` in the background; `want` and `drop` leases meanwhile. Leases are released when `run` is cancelled."""
+    """`run` in the background; `want` and `drop` leases meanwhile. Leases are released when `run` is cancelled.
+
+    `clock` is the broker's time, told by the append times of our own entries: whoever has a lease knows the time, too.
+    """
 
     def __init__(self, bootstrap: str, holder: str, *, on_change: OnChange, params: LeaseParams | None = None) -> None:
         self.holder = holder
+        self.clock = BrokerClock(local=_running_ms)
         self._bootstrap = bootstrap
         self._on_change = on_change
         self._params = params or LeaseParams()
@@ -161,13 +171,16 @@ class LeaseKeeper:
             if entry.holder == self.holder:
                 told = (value for name, value in record.headers if name == SEQUENCE and value and value.isdigit())
                 sequence = next(map(int, told), -1)
-                self._mine(entry, record.offset, self._sent.pop(sequence, None), counts=counts)
+                sent_s = self._sent.pop(sequence, None)
+                if sent_s is not None:
+                    self.clock.exchanged(sent_ms=sent_s * 1e3, stamped_ms=record.timestamp, answered_ms=_running_ms())
+                    self._mine(entry, record.offset, sent_s, counts=counts)
             self._changed.set()
 
-    def _mine(self, entry: LeaseEntry, offset: int, sent_s: float | None, *, counts: bool) -> None:
+    def _mine(self, entry: LeaseEntry, offset: int, sent_s: float, *, counts: bool) -> None:
         """The log has told of one of our own acts."""
         kept = self._leases.get(entry.lease)
-        if kept is None or sent_s is None:
+        if kept is None:
             return
         until_s = sent_s + (entry.duration_ms - self._params.margin_ms) / 1_000
         if entry.act == "claim":

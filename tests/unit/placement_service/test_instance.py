@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from services.host.clock import BrokerClock
 from services.placement import instance
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
+from services.placement.situation import Situation
 
 PATIENCE_S = 20.0
+BROKER_MS = 5_000_000.0
 
 
 class Part:
@@ -42,9 +45,12 @@ class Follower(Part):
 
 
 class Keeper(Part):
-    """It always has the lease."""
+    """It always has the lease, and knows the broker's time."""
+
+    clock = BrokerClock(local=lambda: BROKER_MS)
 
     def want(self, lease: str) -> None: ...
+    async def drop(self, lease: str) -> None: ...
     def term(self, lease: str) -> int:
         return 7
 
@@ -58,7 +64,11 @@ class Watch(Part):
 
 
 class Edges(Part):
+    def __init__(self, *_: Any, situation: Callable[[], Situation], **__: Any) -> None:
+        self.situation = situation
+
     def take_told(self) -> list[Any]:
+        self.diary.append(f"it is {self.situation().now_ms}")
         return []
 
 
@@ -118,3 +128,20 @@ def test_an_active_instance_of_which_a_part_has_ended_gives_its_lease_back_and_e
 
     assert not asyncio.run(run()).is_active
     assert diary.index("writer closed") < diary.index("keeper ended"), "it must not write after its lease"
+
+
+def test_an_active_instance_goes_by_the_brokers_time(play: Callable[[str, asyncio.Event], list[str]]) -> None:
+    """Hosts do so too: by its own clock it would wait for words that seem too old for ever, or believe old ones."""
+    diary = play("nobody", asyncio.Event())
+
+    async def run() -> None:
+        one = Instance(PlacementParams("p", "127.0.0.1:1"))
+        running = asyncio.create_task(one.run())
+        async with asyncio.timeout(PATIENCE_S):
+            while not diary:
+                await asyncio.sleep(0.01)
+            one.stop()
+            await running
+
+    asyncio.run(run())
+    assert f"it is {BROKER_MS:.0f}" == diary[0]
