@@ -26,6 +26,7 @@ from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.fenced import FencedError, FencedWriter
 from services.registry.follow import RegistryFollower
+from services.registry.lease import lease_of
 from services.registry.lease_keeper import LeaseKeeper
 from services.registry.view import TOPICS, RegistryView
 from topics import catalogue
@@ -189,6 +190,9 @@ class Instance:
             live=self._watch.live(),
             lost_since_ms=self._watch.lost(owners | set(view.hosts), now_ms=now_ms),
             flows=self._flows.known,
+            leader_terms={
+                flow: term for flow in view.plans if (term := self._keeper.newest_term(lease_of(flow))) is not None
+            },
         )
 
     async def _flow_trouble(self) -> list[Entry]:

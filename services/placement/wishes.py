@@ -46,6 +46,8 @@ def _approve(request: Request, situation: Situation, carriage: Carriage, params:
         raise UnfitError(
             f"the plan is {plan.hash} by now ({plan.reason}); look at it with stigmergy plan {request.flow}"
         )
+    if situation.is_overruled(plan):
+        raise UnfitError(f"flow {request.flow} has another leader by now, which is about to say what counts; ask again")
     check(plan, known, situation)
     _check_drift(plan, situation, params)
     yield from carry_out(plan, known, situation, carriage, by=params.name, request=request.request)

@@ -104,6 +104,11 @@ class LeaseKeeper:
         """Who holds it, as far as this process has read."""
         return None if self._is_free(lease) else self._log.holdings[lease].holder
 
+    def newest_term(self, lease: str) -> int | None:
+        """The last that anybody held it under, as far as this process has read; None if the log tells of none."""
+        holding = self._log.holdings.get(lease)
+        return holding.term if holding is not None else None
+
     async def run(self) -> None:
         """Until cancelled, then release all that is held."""
         while True:

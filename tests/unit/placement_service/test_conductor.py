@@ -89,6 +89,20 @@ def test_an_approval_carries_out_exactly_the_plan_that_it_names(office: Any, pic
     assert [] == office.look()
 
 
+def test_a_plan_of_a_former_leader_is_not_carried_out_after_a_takeover(office: Any, pick: Any) -> None:
+    """It was on its way when its leader lost the lease: only what the new one says counts, be it the same plan."""
+    office.running_on("a")
+    office.leader_terms["shop"] = 7
+    late = office.plan("b", epoch=2, term=1)
+    assert [] == office.look()
+    office.rule("flow", "shop", "approve")
+    office.wish("r-1", "approve", hash=late.hash)
+    assert ["refused"] == [kind for kind, _ in pick["decisions"](office.look())]
+    office.rule("flow", "shop", "auto")
+    office.plan("b", epoch=2, term=7)
+    assert 2 == len(pick["moves"](office.look())) / 2, "each is proposed and begins"
+
+
 def test_an_approval_of_a_plan_for_another_world_is_refused(office: Any, pick: Any) -> None:
     """Too old, or for a host that is gone: a person who said yes did not say yes to that."""
     office.rule("flow", "shop", "approve")

@@ -54,6 +54,9 @@ class Keeper(Part):
     def term(self, lease: str) -> int:
         return 7
 
+    def newest_term(self, lease: str) -> int | None:
+        return None
+
 
 class Watch(Part):
     def live(self) -> frozenset[str]:
