@@ -7,6 +7,7 @@ a part has ended ──> let go of the lease, say why, and end: another instance
 
 import asyncio
 import contextlib
+import time
 import uuid
 from collections.abc import Sequence
 
@@ -48,7 +49,7 @@ class Instance:
         self._stop = asyncio.Event()
         self._news = asyncio.Event()
         self._view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
-        self._flows = Flows(params.bootstrap)
+        self._flows = Flows(params.bootstrap, on_read=self._news.set)
         self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
         self._edge_leaders = EdgeLeaders(
             params.bootstrap, by=params.name, situation=self._situation, is_active=lambda: self.is_active
@@ -75,6 +76,7 @@ class Instance:
                 pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
                 await stack.enter_async_context(HealthServer(self.params.port, pages, listen=self.params.listen))
             self._keeper.want(LEASE)
+            stack.push_async_callback(self._flows.stop)
             keeper = asyncio.create_task(self._keeper.run(), name="leases")
             stack.push_async_callback(end, [keeper])  # the last to end: it gives the lease back
             background = [
@@ -145,7 +147,7 @@ class Instance:
             log.info("active", instance=self.params.name, term=term)
             while not self._stop.is_set() and self._keeper.term(LEASE) == term:
                 entries = [
-                    *await self._flow_trouble(),
+                    *self._flow_trouble(),
                     *self._edge_leaders.take_told(),
                     *conductor.look(self._situation()),
                 ]
@@ -195,11 +197,9 @@ class Instance:
             },
         )
 
-    async def _flow_trouble(self) -> list[Entry]:
-        """Flows that are new are read first; what is wrong with one is a decision that people can see."""
-        if not self._flows.are_new(self._view.flows):
-            return []
-        told = await self._flows.update(self._view.flows)
+    def _flow_trouble(self) -> list[Entry]:
+        """Flows that are new are read; what is wrong with one is a decision that people can see."""
+        told = self._flows.look(self._view.flows, now_s=time.monotonic())
         return [
             decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=self._now_ms(), flow=flow)
             for flow, why in told.items()
