@@ -52,7 +52,10 @@ class Instance:
         self._flows = Flows(params.bootstrap, on_read=self._news.set)
         self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
         self._edge_leaders = EdgeLeaders(
-            params.bootstrap, by=params.name, situation=self._situation, is_active=lambda: self.is_active
+            params.bootstrap,
+            by=params.name,
+            situation=self._situation,
+            term=lambda: self._keeper.term(LEASE) if self.is_active else None,
         )
         self._keeper = LeaseKeeper(
             params.bootstrap,
