@@ -192,7 +192,7 @@ class Leaders:
         return (
             self._chronicle.has_plans
             or bool(self._unexplained)
-            or (bool(self._waiting) and self._placing() < PLACING_MAX)
+            or (bool(self._waiting) and self._placing() < PLACING_MAX and not self._body.is_lagging())
         )
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
@@ -205,7 +205,7 @@ class Leaders:
         body = model.body
         if not isinstance(body, HotSpotModel):
             self.models.add(model)
-        elif is_warning(model, now_s=self._now_ms() / 1e3):
+        elif is_warning(model, now_s=self._now_ms() / 1e3) and not self._body.is_lagging():
             for flow in body.leavers:
                 if flow in self._led:
                     self._warn(flow, self._led[flow], body, model.second)
@@ -385,8 +385,9 @@ class Leaders:
             self._body.tell_leader(flow, event)
 
     def _next_turns(self) -> None:
+        """No new rounds while the ants of the old ones are stuck: the next look sees to it."""
         for flow in list(self._waiting):
-            if self._placing() >= PLACING_MAX:
+            if self._placing() >= PLACING_MAX or self._body.is_lagging():
                 return
             for event in dict.fromkeys(self._waiting.pop(flow)):
                 self._body.tell_leader(flow, event)

@@ -91,6 +91,7 @@ class Ground:
         self.sent: list[tuple[str, Any]] = []
         self.published: list[Message] = []
         self.regions = dict(REGIONS)
+        self.is_lagging = False
         self.body = CellBody(
             "a",
             1.0,
@@ -99,6 +100,7 @@ class Ground:
             send=self._send,
             now_ms=lambda: 1e6,
             decided=self._decided,
+            is_lagging=lambda: self.is_lagging,
         )
         self.delays = Delays(REGIONS)
         self.leaders = Leaders(
@@ -305,6 +307,30 @@ def test_leaders_that_look_for_a_place_take_turns() -> None:
         ground.view.flows[done] = revision(done, number=2, state="withdrawn")
         await ground.arrange()
         assert PLACING_MAX == sum(leader.phase is not Phase.RESTING for leader in leaders.values())
+
+    play(story)
+
+
+def test_no_leader_sends_ants_while_the_control_topics_lag() -> None:
+    """Not for a first place, a lost one or a hot spot ahead: new ants would make the jam longer."""
+
+    async def story(ground: Ground) -> None:
+        new, running = revision("new"), revision("running")
+        ground.submit(new, running)
+        ground.view.plans["running"] = plan_for(running, "b")
+        ground.is_lagging = True
+        await ground.arrange()
+        spot = HotSpotModel("running", "b", "large", 3.0, -5.0, 0.9)
+        warning = Model("hotspot/running", 999, 60, 60, 0.1, 1, 1, spot)
+        ground.leaders.heard_model(warning)
+        assert [] == ground.sent
+        assert not ground.leaders.has_news, "else the host would look without a pause"
+        ground.is_lagging = False
+        assert ground.leaders.has_news
+        await ground.arrange()
+        ground.leaders.heard_model(warning)
+        leaders = ground.body.leaders.values()
+        assert {Phase.SEARCHING} == {leader.phase for leader in leaders}
 
     play(story)
 
