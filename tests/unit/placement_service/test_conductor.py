@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from services.placement.conductor import Conductor
+from topics.messages import Decision
 
 
 def test_a_new_flow_starts_where_its_plan_says_and_a_second_look_writes_nothing(office: Any, pick: Any) -> None:
@@ -129,6 +130,8 @@ def test_a_lost_hosts_partitions_wait_a_moment_for_their_leader_then_go_to_who_f
     written = office.look()
     assert [("b", 2), ("c", 2)] == office.owners()
     assert ["failed_over", "failed_over"] == [kind for kind, _ in pick["decisions"](written)]
+    told = [each.evidence["silent_ms"] for each in written if isinstance(each, Decision)]
+    assert [6_000.0, 6_000.0] == told, "of the silence, not only of what came after its first five seconds"
 
 
 def test_the_leaders_next_plan_comes_before_the_rule(office: Any) -> None:
