@@ -104,6 +104,34 @@ def test_a_plan_of_a_former_leader_is_not_carried_out_after_a_takeover(office: A
     assert 2 == len(pick["moves"](office.look())) / 2, "each is proposed and begins"
 
 
+def test_an_approval_while_a_partition_moves_is_refused_and_works_afterwards(
+    office: Any, pick: Any, segment: str
+) -> None:
+    """It was said to be approved, and the partition that just moved stayed where it was, for ever."""
+    office.rule("flow", "shop", "approve")
+    office.plan("a")
+    office.wish("r1", "approve", hash="hash-1")
+    office.look()
+    for partition in range(2):
+        office.says("a", partition, 1)
+    office.wish("r2", "move", segment=segment, partitions=(0,), host="b")
+    office.look()
+    office.plan("c", epoch=2)
+    office.wish("r3", "approve", hash="hash-2")
+    ((kind, why),) = pick["decisions"](office.look())
+    assert ("refused", f"{segment}/0 is moving just now; approve it again when that has ended") == (kind, why)
+    office.follows("b", 0)
+    office.look()
+    office.drained("a", 0, 1)
+    office.says("b", 0, 2)
+    office.look()
+    office.plan("c", epoch=3)
+    office.wish("r4", "approve", hash="hash-3")
+    assert "approved" in [kind for kind, _ in pick["decisions"](office.look())]
+    wanted = {(each.segment, each.partition) for each in office.conductor._carriage.under_way().values()}
+    assert {(segment, 0), (segment, 1)} == wanted
+
+
 def test_an_approval_of_a_plan_for_another_world_is_refused(office: Any, pick: Any) -> None:
     """Too old, or for a host that is gone: a person who said yes did not say yes to that."""
     office.rule("flow", "shop", "approve")
