@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from services.registry.snapshot import read_registry
+from services.testing.commands import CommandError, run_command
 from tests.integration.host_process.test_hosts_run_flows import COUNTS, clicks, expect_counts, wanted_results
 from topics.catalogue import METRICS_HOSTS
 
@@ -191,3 +193,23 @@ def test_garbage_among_the_reports_of_hosts_does_not_make_an_instance_deaf(
     assert 0 == producer.flush(30)
     leader.plan("b")
     leader.until_runs_on("b")
+
+
+def test_commands_leave_to_the_active_instance_where_things_run(
+    hosts: Any, service: Any, lead: Callable[[str], Any], kafka: str
+) -> None:
+    """Assign names the move that would do; a withdrawn flow is cleared by the instance, and by nobody else."""
+    hosts.start("a", "b")
+    service.start("p1")
+    leader = lead(COUNTS)
+    leader.plan("a")
+    leader.until_runs_on("a")
+    where = ("--segment", leader.graph.segments[0].id, "--host", hosts.name("b"))
+    with pytest.raises(CommandError, match=r"p1 is active[\s\S]*stigmergy move"):
+        run_command(kafka, "assign", leader.flow.name, *where)
+    assert {hosts.name("a")} == leader.owners()
+    before = {slot: each.epoch for slot, each in leader.placements().items()}
+    run_command(kafka, "withdraw", leader.flow.name)
+    leader.flow.until(lambda: not leader.placements(), "the instance has cleared it")
+    after = read_registry(kafka).placements
+    assert {slot: epoch + 1 for slot, epoch in before.items()} == {slot: after[slot].epoch for slot in before}
