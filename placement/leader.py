@@ -241,13 +241,16 @@ class Leader:
         return self._begin(self.standing.why_look(), rng)
 
     def _on_hot_spot_ahead(self, event: HotSpotAhead, rng: Chance) -> list[LeaderEffect]:
-        """The bound is about to break: send ants now, whatever the budget says, but not more often than rounds go."""
+        """The bound is about to break: send ants now, on credit, but not more often than rounds go."""
         if not self.params.watch or event.host not in self.running.values():
             return []
         if self.phase is not Phase.RESTING:
             self._alarmed = True
             return []
         if self._now_ms - self._warned_ms < self.params.watch_every_ms or self.standing.why_look() is not Reason.WATCH:
+            return []
+        owed = self.params.hot_rounds_owed_max
+        if owed is not None and self._round_free_at_ms(owed_rounds=owed) > self._now_ms:
             return []
         self._warned_ms = self._now_ms
         self._failures = 0
@@ -475,8 +478,8 @@ class Leader:
     def _earn(self) -> None:
         self.purse.earn(self.flow.graph, self.standing.where, hops=self._hops, now_ms=self._now_ms)
 
-    def _round_free_at_ms(self) -> float:
-        owed = self.params.owed_rounds_max if self._has_drifted else 0
+    def _round_free_at_ms(self, *, owed_rounds: int = 0) -> float:
+        owed = max(owed_rounds, self.params.owed_rounds_max if self._has_drifted else 0)
         return self.purse.round_free_at_ms(len(subqueries(self.flow.graph)), now_ms=self._now_ms, owed_rounds=owed)
 
     def _patience(self, wait_ms: float) -> SetTimer:

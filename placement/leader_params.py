@@ -71,6 +71,9 @@ class LeaderParams:
     """Tell the next scouts what an enforcement ant saw where it was turned back (decision 56)."""
     owed_rounds_max: int = 4
     """So many rounds may be owed to the budget then."""
+    hot_rounds_owed_max: int | None = None
+    """So many rounds may be owed when ants leave for a hot spot ahead; None: they leave at each warning. Such a look
+    sends as many ants as a first placement, and costs as much as several rounds."""
 
     def __post_init__(self) -> None:
         for name in ("patience_ms", "patience_trips", "retry_after_ms", "watch_every_ms", "horizon_ms"):
@@ -84,6 +87,8 @@ class LeaderParams:
             raise ValueError(f"budget_share is {self.budget_share}; give a share in (0, 1), or None for no limit")
         if self.retainer_per_ms < 0:
             raise ValueError(f"retainer_per_ms is {self.retainer_per_ms}; give 0 or more")
+        if self.hot_rounds_owed_max is not None and self.hot_rounds_owed_max < 0:
+            raise ValueError(f"hot_rounds_owed_max is {self.hot_rounds_owed_max}; give 0 or more, or None for no limit")
         if self.look_at_drift is not None and not 0 < self.look_at_drift < 1:
             raise ValueError(f"look_at_drift is {self.look_at_drift}; give a share in (0, 1), or None to wait")
 
@@ -97,6 +102,7 @@ IMPROVED_LEADER = LeaderParams()
 LIVE_LEADER = LeaderParams(
     patience_ms=5_000.0,
     owed_rounds_max=12,
+    hot_rounds_owed_max=24,
     max_failed_searches=2,
     cool_down_rounds=12,
     gain_ms_min=3.0,

@@ -29,6 +29,9 @@ LOOPBACK = "127.0.0.1"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 BROKERS_MAX = 9
 LOG_FORMATS = ("auto", "human", "json")
+SILENT_S = 5.0
+"""A host reports once a second; one that has missed five reports is taken for gone."""
+SILENT_S_MIN = 2.0
 
 
 class SettingsError(Exception):
@@ -60,6 +63,10 @@ class Settings:
         default=None, metadata={"help": "File with the key that hosts know each other by. [default: the stack's own]"}
     )
     demo: bool = field(default=True, metadata={"help": "Run the demo too: two hosts, a flow, made-up packets"})
+    silent_s: float = field(
+        default=SILENT_S,
+        metadata={"help": "Seconds without a report after which a host is lost, for hosts and placement alike"},
+    )
     listen: str = field(default=LOOPBACK, metadata={"help": "Address of a host's /health and /metrics"})
     models: bool = field(default=True, metadata={"help": "Run the modelling service too, beside hosts"})
     models_master: str = field(
@@ -150,6 +157,8 @@ def _parse(name: str, value: Any, *, where: str) -> Any:
         return Path(value).expanduser().absolute()
     if name == "brokers":
         return _parse_count(name, value, where=where)
+    if name == "silent_s":
+        return _parse_silence(name, value, where=where)
     if name in ("demo", "models"):
         return _parse_yes_or_no(name, value, where=where)
     if not isinstance(value, str):
@@ -165,6 +174,18 @@ def _parse_yes_or_no(name: str, value: Any, *, where: str) -> bool:
     if meaning is None:
         raise SettingsError(f"{where}: {name} is {value!r}", "choose true or false")
     return meaning
+
+
+def _parse_silence(name: str, value: Any, *, where: str) -> float:
+    try:
+        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        seconds = 0.0
+    if not SILENT_S_MIN <= seconds < float("inf"):
+        raise SettingsError(
+            f"{where}: {name} is {value!r}, expected seconds, {SILENT_S_MIN:g} or more", f"such as {name} = {SILENT_S}"
+        )
+    return seconds
 
 
 def _parse_count(name: str, value: Any, *, where: str) -> int:

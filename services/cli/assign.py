@@ -1,4 +1,4 @@
-"""`stigmergy assign`: gives partitions of one segment to another host, by hand."""
+"""`stigmergy assign`: gives partitions of one segment to another host, by hand, where no placement instance does."""
 
 import time
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from services.cli.authority import refuse_beside_placement
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
@@ -37,7 +38,7 @@ def assign(
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a segment's partitions to a host: it takes them over with the next epoch, and the former owner stops."""
+    """Give a segment's partitions to a host where no placement instance is active: it takes over, the other stops."""
     address = bootstrap_of(bootstrap, home)
     view = read_registry(address)
     slots = find_slots(view, flow, segment, partition)
@@ -45,6 +46,8 @@ def assign(
         if name not in view.hosts:
             known = ", ".join(sorted(view.hosts)) or "none"
             raise RegistryError(f"host {name!r} has never registered", f"start it, or take one of: {known}")
+    operator = segment if partition is None else f"{segment}/{partition}"
+    refuse_beside_placement(address, f"move it with stigmergy move {flow} {operator} {host}")
     now_ms = time.time_ns() // 1_000_000
     placements = {slot: assigned(view, slot, host, now_ms=now_ms, standbys=standby) for slot in slots}
     write(address, [(catalogue.PLACEMENTS, placement) for placement in placements.values()])

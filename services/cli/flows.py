@@ -26,7 +26,7 @@ def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: A
         print_json(rows)
         return
     if not rows:
-        console.print("There are no flows. Run one with [cyan]stigmergy run FILE[/cyan].")
+        console.print("There are no flows. Submit one with [cyan]stigmergy submit FILE[/cyan].")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("flow", "revision", "state", "running", "lag", "hosts"):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from services.cli.cluster import BootstrapOption, bootstrap_of, known_redis
-from services.cli.options import HomeOption
+from services.cli.options import HomeOption, SilentOption
 from services.cluster_key import read_key
 from services.embedded.home import Home
 from services.settings import load_settings
@@ -24,7 +24,7 @@ def host(
     capacity: Annotated[float | None, typer.Option(min=0.001, help="Relative speed. [default: measured]")] = None,
     allow: Annotated[list[str] | None, typer.Option(help=_ALLOW_HELP)] = None,
     key_file: Annotated[Path | None, typer.Option(help="File with the cluster's key. [default: the stack's]")] = None,
-    silent: Annotated[float, typer.Option(min=2.0, help="Seconds without a report after which a host is dead.")] = 5.0,
+    silent: SilentOption = None,
     port: Annotated[int | None, typer.Option(help="Port of /health and /metrics.")] = None,
     state_folder: Annotated[Path | None, typer.Option(help="For flows with state: disk. [default: temporary]")] = None,
     memory_limit: Annotated[int | None, typer.Option(min=64, help="MB; above it the largest state is parked.")] = None,
@@ -32,7 +32,7 @@ def host(
     home: HomeOption = None,
 ) -> None:
     """Run a host until Ctrl-C: it takes the segments that the registry gives it, and drains them at the end."""
-    settings = load_settings({"home": home, "cluster_key_file": key_file}).settings
+    settings = load_settings({"home": home, "cluster_key_file": key_file, "silent_s": silent}).settings
     key = read_key(settings.cluster_key_file or Home(settings.home).key)
     address = bootstrap_of(bootstrap, home)
     redis_url = known_redis(None, home)
@@ -53,7 +53,7 @@ def host(
         port=port,
         listen=settings.listen,
         software=software(),
-        cell=CellParams(silent_ms=silent * 1e3, redis_url=redis_url),
+        cell=CellParams(silent_ms=settings.silent_s * 1e3, redis_url=redis_url),
         memory_limit_bytes=memory_limit << 20 if memory_limit is not None else None,
         state_folder=state_folder or TEMPORARY,
     )

@@ -14,9 +14,9 @@ from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, print_json, show_error
-from services.registry.asking import ENDS, POLL_S, answers_to, ask, wait_answer
+from services.registry.asking import ENDS, POLL_S, ask, wait_answer, wait_answers
 from services.registry.errors import RegistryError
-from services.registry.snapshot import read_registry
+from services.registry.snapshot import followed_registry, read_registry
 from services.registry.view import Slot
 from topics import catalogue
 from topics.messages import Decision
@@ -88,20 +88,23 @@ def _ask(bootstrap: str, flow: str, slots: Sequence[Slot], host: str, deadline_s
 
 def _until_at_rest(bootstrap: str, slots: Sequence[Slot], deadline_s: float) -> bool:
     """Ants move what they find a better place for at any time: ours comes next. False if the time is over."""
-    while time.monotonic() < deadline_s:
-        moves = read_registry(bootstrap, catalogue.MOVES).moves.values()
-        if not any((each.segment, each.partition) in slots and Phase(each.phase) not in ENDED for each in moves):
-            return True
-        time.sleep(POLL_S)
+    with followed_registry(bootstrap, catalogue.MOVES) as registry:
+        while time.monotonic() < deadline_s:
+            moves = registry.read().moves.values()
+            if not any((each.segment, each.partition) in slots and Phase(each.phase) not in ENDED for each in moves):
+                return True
+            time.sleep(POLL_S)
     return False
 
 
 def _wait(bootstrap: str, answer: Decision, deadline_s: float) -> list[Decision]:
     """How each partition's move ended; the answer itself if there was nothing to move."""
     moving = int(answer.what.split(" ", 1)[0]) if answer.kind == "accepted" else 0
-    while moving and time.monotonic() < deadline_s:
-        ends = [each for each in answers_to(bootstrap, str(answer.request)) if each.kind in ENDS]
-        if len(ends) >= moving:
-            return ends
-        time.sleep(POLL_S)
-    return [answer]
+    if not moving:
+        return [answer]
+    found = wait_answers(bootstrap, str(answer.request), lambda all_: len(_ends(all_)) >= moving, deadline_s=deadline_s)
+    return _ends(found) if len(_ends(found)) >= moving else [answer]
+
+
+def _ends(answers: Sequence[Decision]) -> list[Decision]:
+    return [each for each in answers if each.kind in ENDS]

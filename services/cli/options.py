@@ -9,3 +9,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 HomeOption = Annotated[
     Path | None, typer.Option("--home", help="Folder of the embedded stack's data.", file_okay=False)
 ]
+SilentOption = Annotated[
+    float | None,
+    typer.Option("--silent", help="Seconds without a report after which a host is lost.  [default: 5]"),
+]

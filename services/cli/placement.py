@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from services.cli.cluster import BootstrapOption, bootstrap_of
-from services.cli.options import HomeOption
+from services.cli.options import HomeOption, SilentOption
 from services.settings import load_settings
 
 app = typer.Typer()
@@ -15,20 +15,20 @@ app = typer.Typer()
 def placement(
     *,
     name: Annotated[str, typer.Option(envvar="STIGMERGY_NAME", help="The instance's name.")],
-    silent_s: Annotated[
-        float, typer.Option("--silent", min=2.0, help="Seconds after which a silent host is taken for lost.")
-    ] = 5.0,
+    silent: SilentOption = None,
     port: Annotated[int | None, typer.Option(help="Port of /health and /metrics.")] = None,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
 ) -> None:
     """Run a placement instance until Ctrl-C. Run two or more: one is active, the others wait to take over."""
-    settings = load_settings({"home": home}).settings
+    settings = load_settings({"home": home, "silent_s": silent}).settings
     address = bootstrap_of(bootstrap, home)
     from services.host.main import configure_host_logs
     from services.placement.main import run_placement
     from services.placement.params import PlacementParams
 
     configure_host_logs(settings.log_level, settings.log_format)
-    params = PlacementParams(name=name, bootstrap=address, port=port, listen=settings.listen, silent_s_max=silent_s)
+    params = PlacementParams(
+        name=name, bootstrap=address, port=port, listen=settings.listen, silent_s_max=settings.silent_s
+    )
     raise typer.Exit(run_placement(params))

@@ -1,4 +1,7 @@
-"""`stigmergy run`: submits a flow, spreads it over the hosts that live, and follows it until it runs."""
+"""`stigmergy run`: submits a flow, spreads it over the hosts that live, and follows it until it runs.
+
+It is for clusters without a placement instance; where one is active, `stigmergy submit` is the way.
+"""
 
 import time
 from pathlib import Path
@@ -7,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from services.cli.authority import refuse_beside_placement
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
@@ -31,8 +35,9 @@ def run(
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a flow on the hosts: submit it, place it by a simple rule, and wait until it runs."""
+    """Run a flow where no placement instance is active: submit it, place it by a simple rule, wait until it runs."""
     address = bootstrap_of(bootstrap, home)
+    refuse_beside_placement(address, f"submit it with stigmergy submit {file}")
     chosen = choose_hosts(address, hosts)
     try:
         submission = submit(address, file.read_text(), hosts=chosen, filename=str(file))

@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from services.registry.snapshot import read_registry
+from services.registry.snapshot import followed_registry
 from services.registry.view import RegistryView, Slot
+from topics import catalogue
 from topics.messages import Placement, SegmentStatus
 
 POLL_S = 0.2
@@ -39,13 +40,14 @@ def wait_running(
 ) -> Settled:
     """Returns when all run or one has parked, or after the time is up."""
     deadline_s = time.monotonic() + timeout_s
-    while True:
-        settled = Settled(_statuses(read_registry(bootstrap), placements))
-        states = [status.state if status is not None else "" for status in settled.statuses.values()]
-        on_progress(states.count("running"), len(states))
-        if settled.is_running or "parked" in states or time.monotonic() > deadline_s:
-            return settled
-        time.sleep(POLL_S)
+    with followed_registry(bootstrap, catalogue.SEGMENTS_STATUS) as registry:
+        while True:
+            settled = Settled(_statuses(registry.read(), placements))
+            states = [status.state if status is not None else "" for status in settled.statuses.values()]
+            on_progress(states.count("running"), len(states))
+            if settled.is_running or "parked" in states or time.monotonic() > deadline_s:
+                return settled
+            time.sleep(POLL_S)
 
 
 def _statuses(view: RegistryView, placements: Mapping[Slot, Placement]) -> dict[Slot, SegmentStatus | None]:

@@ -14,8 +14,8 @@ from services.cli.screen import busy, console, errors, print_json, show_error
 from services.registry.asking import POLL_S, flow_decisions, now_ms
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
-from services.registry.snapshot import read_registry
-from services.registry.view import RegistryView
+from services.registry.snapshot import FollowedRegistry, followed_registry
+from services.registry.view import CORE, RegistryView
 from services.registry.write import write
 from topics import catalogue
 from topics.flow.file import parse_graph
@@ -45,12 +45,14 @@ def submit(
         raise typer.Exit(ExitCode.FAILURE) from None
     except UnicodeDecodeError as error:
         raise RegistryError(f"{file} is not text: {error}", "save it as UTF-8") from error
-    entries = submitted(read_registry(address), graph, text, {}, now_ms=now_ms())
-    begun_ms = now_ms()
-    write(address, [entry for entry in entries if isinstance(entry[1], FlowRevision)])
     flow = graph.spec.name
-    trouble = _wait(address, flow, begun_ms=begun_ms, timeout_s=timeout_s) if wait else None
-    view = read_registry(address)
+    with followed_registry(address, *CORE, catalogue.DECISIONS) as registry:
+        view = registry.read()
+        old = frozenset(view.decisions)
+        entries = submitted(view, graph, text, {}, now_ms=now_ms())
+        write(address, [entry for entry in entries if isinstance(entry[1], FlowRevision)])
+        trouble = _wait(registry, flow, old, timeout_s=timeout_s) if wait else None
+        view = registry.read()
     hosts = sorted({str(each.host) for each in view.placements.values() if each.flow == flow and each.host})
     if as_json:
         plan = view.plans.get(flow)
@@ -73,17 +75,17 @@ def submit(
         raise typer.Exit(ExitCode.FAILURE)
 
 
-def _wait(bootstrap: str, flow: str, *, begun_ms: int, timeout_s: float) -> str | None:
-    """None when all of it runs; else why not."""
+def _wait(registry: FollowedRegistry, flow: str, old: frozenset[str], *, timeout_s: float) -> str | None:
+    """None when all of it runs; else why not. `old`: the decisions that were there before."""
     deadline_s = time.monotonic() + timeout_s
     with busy(f"ants look for a place for {flow}"):
         while time.monotonic() < deadline_s:
-            view = read_registry(bootstrap, catalogue.DECISIONS)
+            view = registry.read()
             if is_running(view, flow):
                 return None
             for decision in flow_decisions(view, flow):
                 # A plan that is refused is followed by another one; a flow that is refused is not.
-                if decision.kind == "refused" and decision.plan is None and decision.decided_ms >= begun_ms:
+                if decision.kind == "refused" and decision.plan is None and decision.decision not in old:
                     return decision.why
             time.sleep(POLL_S)
     plan = view.plans.get(flow)

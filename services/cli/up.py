@@ -14,7 +14,7 @@ import typer
 
 from services.cli.detach import start_detached
 from services.cli.download import download_bar
-from services.cli.options import AsJson, HomeOption
+from services.cli.options import AsJson, HomeOption, SilentOption
 from services.cli.screen import busy, errors
 from services.cli.stack_screen import print_stack, show_differences, show_stack
 from services.demo.furnish import demo_world, furnish_demo
@@ -50,6 +50,7 @@ def up(
     models_master: Annotated[
         str | None, typer.Option(help="Its Spark: local[CORES] or spark://HOST:PORT.  [default: local[*]]")
     ] = None,
+    silent: SilentOption = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when all is ready; it runs on.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -64,6 +65,7 @@ def up(
         "demo": demo,
         "models": models,
         "models_master": models_master,
+        "silent_s": silent,
     }
     settings = load_settings(flags).settings
     configure_logs(settings.log_level, settings.log_format)
@@ -165,6 +167,7 @@ def stack_params(settings: Settings) -> StackParams:
         redis_url=settings.redis_url,
         kafka_home=settings.kafka_home,
         cache=settings.cache,
+        silent_s=settings.silent_s,
     )
 
 

@@ -1,4 +1,7 @@
-"""`stigmergy withdraw`: ends a flow; its topics and state stay."""
+"""`stigmergy withdraw`: ends a flow; its topics and state stay.
+
+Where a placement instance is active it frees the flow's partitions itself, once the flow is said to be withdrawn.
+"""
 
 import time
 from typing import Annotated
@@ -6,13 +9,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from services.cli.authority import placed_by
 from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.registry.changes import withdrawn
 from services.registry.snapshot import read_registry
 from services.registry.write import write
-from topics.messages import Placement
+from topics.messages import FlowRevision, Placement
 
 app = typer.Typer()
 
@@ -27,7 +31,8 @@ def withdraw(
     """End a flow: hosts drain and stop its segments. Run it again later and it goes on where it stopped."""
     address = bootstrap_of(bootstrap, home)
     entries = withdrawn(read_registry(address), flow, now_ms=time.time_ns() // 1_000_000)
-    write(address, entries)
+    is_placed_by_us = placed_by(address) is None
+    write(address, [entry for entry in entries if is_placed_by_us or isinstance(entry[1], FlowRevision)])
     freed = sum(isinstance(message, Placement) for _, message in entries)
     if as_json:
         print_json({"flow": flow, "withdrawn": True, "placements_ended": freed})

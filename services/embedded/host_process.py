@@ -16,6 +16,7 @@ def host_process(stack: EmbeddedStack, name: str, region: str, port: int, capaci
     """A host in a region: it reaches the brokers as everybody there does."""
     command = [sys.executable, "-m", "services.host", "--name", name, "--region", region, "--log-format", "json"]
     command += ["--bootstrap", stack.bootstrap_from(region), "--key-file", str(stack.home.key)]
+    command += ["--silent", repr(stack.params.silent_s)]
     if capacity is not None:
         command += ["--capacity", repr(capacity), "--play-capacity"]
     return served_process(stack, name, tuple(command), port)

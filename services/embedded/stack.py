@@ -33,7 +33,7 @@ from services.embedded.redis_server import prepare_redis
 from services.embedded.supervisor import Supervisor
 from services.embedded.world import World
 from services.embedded.world_gates import prepare_links, world_record
-from services.settings import BROKERS_MAX
+from services.settings import BROKERS_MAX, SILENT_S
 
 KAFKA_JARS = Path(__file__).with_name("kafka.jars")
 LEFTOVER_TIMEOUT_S = 10.0
@@ -62,6 +62,8 @@ class StackParams:
     redis_url: str | None = None
     kafka_home: Path | None = None
     cache: Path = field(default_factory=lambda: user_cache_path("stigmergy"))
+    silent_s: float = SILENT_S
+    """After so long without a report a host is lost: for the hosts and the placement instances of the stack alike."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= BROKERS_MAX:

@@ -30,7 +30,11 @@ class BrokerClock:
 
     def now_ms(self) -> float:
         """The broker's time."""
-        return self.local_ms() + self.offset_ms
+        return self.at_ms(self.local_ms())
+
+    def at_ms(self, local_ms: float) -> float:
+        """The broker's time at a moment of our clock."""
+        return local_ms + self.offset_ms
 
     def exchanged(self, *, sent_ms: float, stamped_ms: float, answered_ms: float) -> None:
         """Something was sent and answered at these local times, and stamped by the broker in between."""

@@ -35,7 +35,7 @@ from services.registry.view import RegistryView, Slot
 from services.settings import LOOPBACK
 from topics import catalogue
 from topics.admin import ClusterError
-from topics.messages import Handover, HostRegistration, Message
+from topics.messages import HostRegistration, Message
 
 log = structlog.get_logger(__name__)
 
@@ -87,7 +87,7 @@ class Host:
         self._publisher = Publisher(params.bootstrap, f"stig.host.{params.name}")
         identity = Identity(params.name, self.boot_id, params.capacity)
         clock = BrokerClock()
-        self.reports = Reports(identity, self._publisher, clock, now_ms=self._context.now_ms)
+        self.reports = Reports(identity, self._publisher, clock)
         self._follower = RegistryFollower(
             params.bootstrap,
             self.view,
@@ -246,13 +246,10 @@ class Host:
     def _hand_over(self) -> None:
         """Say of each partition that another host waits for, that we have drained it, once we hold it no longer."""
         owed = [
-            Handover(
-                segment=slot[0],
-                partition=slot[1],
-                epoch=placement.epoch - 1,
-                host=self.params.name,
-                drained_ms=self._context.now_ms(),
-                stopped_ms=self._tenants[slot[0]][0].stopped_ms(slot[1]) if slot[0] in self._tenants else None,
+            self.reports.handover(
+                slot,
+                placement.epoch - 1,
+                stopped_local_ms=self._tenants[slot[0]][0].stopped_ms(slot[1]) if slot[0] in self._tenants else None,
             )
             for slot, placement in self.view.placements.items()
             if placement.origin == self.params.name and self._handed.get(slot, 0) < placement.epoch

@@ -1,5 +1,7 @@
 """What a host reports of its segments: statuses when they change and from time to time, measurements once a second.
 
+Statuses, standbys and handovers are compared with those of other hosts, so their times are the broker's.
+
 Everything is read from the segments when it is due; processing records costs nothing for it but the sums of `meter`.
 """
 
@@ -17,7 +19,6 @@ from services.host.clock import BrokerClock
 from services.host.loop_delay import LoopDelay
 from services.host.publisher import Publisher
 from services.host.segment import Segment
-from services.host.task import ClockMs
 from services.registry.view import Slot
 from topics import catalogue
 from topics.messages import (
@@ -62,14 +63,13 @@ class Identity:
 class Reports:
     """`state` notes changes; `run` publishes, until it is cancelled; `last_words` publishes what is left."""
 
-    def __init__(self, identity: Identity, publisher: Publisher, clock: BrokerClock, *, now_ms: ClockMs) -> None:
+    def __init__(self, identity: Identity, publisher: Publisher, clock: BrokerClock) -> None:
         self.standings: dict[Slot, Standing] = {}
         self.rows: list[OperatorMetrics] = []
         self.totals: dict[tuple[str, str, int], dict[str, int]] = {}
         self.host_row: HostMetrics | None = None
         self._identity = identity
         self._publisher = publisher
-        self._now_ms = now_ms
         self._segments: dict[str, Segment] = {}
         self._news: dict[Slot, Standing] = {}
         self._standbys: dict[Slot, StandbyStatus] = {}
@@ -135,6 +135,17 @@ class Reports:
             self._standby_news.append(msgspec.structs.replace(before, is_ready=False, reported_ms=self._now_ms()))
             self._has_news.set()
 
+    def handover(self, slot: Slot, epoch: int, *, stopped_local_ms: int | None) -> Handover:
+        """The word that a partition is drained. `stopped_local_ms`: when its last record was done, by our clock."""
+        return Handover(
+            segment=slot[0],
+            partition=slot[1],
+            epoch=epoch,
+            host=self._identity.host,
+            drained_ms=self._now_ms(),
+            stopped_ms=int(self._clock.at_ms(stopped_local_ms)) if stopped_local_ms is not None else None,
+        )
+
     async def hand_over(self, words: Sequence[Handover]) -> None:
         """Tell the new owners that these partitions are drained."""
         await self._publisher.send(catalogue.HANDOVERS, words, now_ms=self._now_ms())
@@ -191,9 +202,13 @@ class Reports:
             step=standing.step,
         )
 
+    def _now_ms(self) -> int:
+        return int(self._clock.now_ms())
+
     async def _measure(self) -> None:
+        """By our own clock: no second may come twice, or never, because the broker's became better known."""
         while True:
-            now_ms = self._now_ms()
+            now_ms = int(self._clock.local_ms())
             self.rows = list(self._operator_rows(now_ms // 1_000))
             self.host_row = self._host_metrics(now_ms // 1_000)
             self._add_up(self.rows)
@@ -202,7 +217,7 @@ class Reports:
             landed = await self._publisher.send(catalogue.METRICS_HOSTS, [self.host_row], now_ms=now_ms)
             if landed is not None and landed.timestamp is not None and landed.timestamp >= 0:
                 self._clock.exchanged(sent_ms=sent_ms, stamped_ms=landed.timestamp, answered_ms=self._clock.local_ms())
-            await asyncio.sleep(METRICS_EVERY_S - self._now_ms() % 1_000 / 1_000)
+            await asyncio.sleep(METRICS_EVERY_S - self._clock.local_ms() % 1_000 / 1_000)
 
     def _operator_rows(self, second: int) -> Iterable[OperatorMetrics]:
         for _, segment in sorted(self._segments.items()):

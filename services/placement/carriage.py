@@ -34,7 +34,7 @@ from topics.messages import MoveRecord, Placement, clip
 STEPS_MAX = 8
 """More than a move has phases."""
 CLOCK_SLACK_MS = 2_000
-"""By so much a host's clock may be behind ours."""
+"""By so much a host may be wrong about the broker's clock, with us or with what another broker says."""
 KINDS = {Phase.DONE: "moved", Phase.ROLLED_BACK: "rolled_back", Phase.ABANDONED: "abandoned"}
 
 

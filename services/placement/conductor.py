@@ -59,7 +59,7 @@ class Conductor:
     def _plans(self, situation: Situation) -> Iterator[Entry]:
         for flow, plan in sorted(situation.view.plans.items()):
             known = situation.flows.get(flow)
-            if known is None or known.revision.state == "withdrawn" or not plan.hosts:
+            if known is None or known.revision.state == "withdrawn" or not plan.hosts or situation.is_overruled(plan):
                 continue
             policy = situation.flow_policy(flow)
             is_running = any(each.revision == plan.revision for each in situation.placed(flow).values())

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import structlog
-from aiokafka.errors import KafkaError
-from confluent_kafka import KafkaException
 
 from placement.leading import LeaderMove, LeadingParams, LedPartition, plan_leaders
 from services.host.cell.broker_trips import BROKER_PEER
@@ -23,17 +21,19 @@ from services.registry.changes import Entry
 from services.registry.decisions import decision
 from topics import catalogue
 from topics.flow.graph import Edge, FlowGraph, Segment
-from topics.messages import LinkMetrics, Message
+from topics.messages import Decision, LinkMetrics, Message
 from topics.names import edge_topic
 
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 15.0
-REST_S = 120.0
-"""A partition that got another leader keeps it for so long."""
+REST_MS = 120_000
+"""A partition that got another leader keeps it for so long, also under the next active instance."""
 MOVES_MAX = 8
 """At once: each pauses its partition for some tenths of a second."""
 BACK_MS = 30_000.0
+MOVED, REFUSED = "leader", "leader-refused"
+"""The kinds of decision that tell how it ended."""
 
 
 @dataclass(slots=True)
@@ -97,18 +97,32 @@ def _writers(
     return tuple((place, places.count(place) / len(places)) for place in sorted(set(places)))
 
 
+def moved_lately(decisions: Iterable[Decision], *, now_ms: int) -> set[tuple[str, int]]:
+    """The partitions whose leaders were changed, or were tried to be, less than the time of rest ago."""
+    return {
+        (str(each.evidence["topic"]), int(each.evidence["partition"]))
+        for each in decisions
+        if each.kind in (MOVED, REFUSED) and {"topic", "partition"} <= each.evidence.keys()
+        if now_ms - each.decided_ms < REST_MS
+    }
+
+
 class EdgeLeaders:
-    """`run` in the background; it acts while `is_active`. `take_told` gives the decisions since it was last asked."""
+    """`run` in the background; `take_told` gives the decisions since it was last asked.
+
+    `term` is that of the lease under which this instance acts at this moment; None if it does not.
+    """
 
     def __init__(
-        self, bootstrap: str, *, by: str, situation: Callable[[], Situation], is_active: Callable[[], bool]
+        self, bootstrap: str, *, by: str, situation: Callable[[], Situation], term: Callable[[], int | None]
     ) -> None:
         self._bootstrap = bootstrap
         self._by = by
         self._situation = situation
-        self._is_active = is_active
+        self._term = term
         self._distances = BrokerDistances()
-        self._moved_s: dict[tuple[str, int], float] = {}
+        self._decided: list[Decision] = []
+        """Our own, which the registry may not show yet."""
         self._told: list[Entry] = []
 
     def take_told(self) -> list[Entry]:
@@ -140,25 +154,25 @@ class EdgeLeaders:
         try:
             while True:
                 await asyncio.sleep(LOOK_EVERY_S)
-                if not self._is_active():
+                term = self._term()
+                if term is None:
                     continue
                 try:
-                    await self._round(leadership)
-                except (KafkaError, KafkaException, OSError) as error:
+                    await self._round(leadership, term)
+                except Exception as error:  # noqa: BLE001 - flows do without it: what goes wrong here must not end more
                     log.warning("leaders of edges stay as they are", error=repr(error))
         finally:
             await leadership.close()
 
-    async def _round(self, leadership: BrokerLeadership) -> None:
+    async def _round(self, leadership: BrokerLeadership, term: int) -> None:
         self._distances.regions = await leadership.regions()
         if len(self._distances.regions) < 2:
             return
         moves = self._due(self._situation(), await leadership.led())
         if not moves:
             return
-        for end in await leadership.carry_out(moves):
-            self._moved_s[end.move.topic, end.move.partition] = time.monotonic()
-            self._told.append(self._decision(end))
+        for end in await leadership.carry_out(moves, may_act=lambda: self._term() == term):
+            self._tell(end)
 
     def _due(self, situation: Situation, led: Mapping[tuple[str, int], Led]) -> list[LeaderMove]:
         owners = {slot: each.host for slot, each in situation.view.placements.items() if each.host is not None}
@@ -172,20 +186,30 @@ class EdgeLeaders:
                     found += plan_leaders([at], self._distances.regions, self._distances.trip_ms, LeadingParams())
                 except KeyError:
                     continue  # somebody has not measured yet
-        now_s = time.monotonic()
-        rested = [move for move in found if now_s - self._moved_s.get((move.topic, move.partition), -REST_S) >= REST_S]
+        resting = moved_lately([*situation.view.decisions.values(), *self._decided], now_ms=situation.now_ms)
+        rested = [move for move in found if (move.topic, move.partition) not in resting]
         return sorted(rested, key=lambda move: move.then_ms - move.now_ms)[:MOVES_MAX]
 
-    def _decision(self, end: LeaderMoved) -> Entry:
-        move = end.move
+    def _tell(self, end: LeaderMoved) -> None:
+        move, now_ms = end.move, self._situation().now_ms
         what = f"broker {move.after[0]} leads {move.topic}[{move.partition}]"
         gain = f"a record takes {move.then_ms:.1f} ms by it instead of {move.now_ms:.1f} ms"
-        return decision(
-            "leader-refused" if end.failure else "leader",
+        entry = decision(
+            REFUSED if end.failure else MOVED,
             f"{what}: {end.failure}" if end.failure else what,
             gain,
             by=self._by,
-            now_ms=time.time_ns() // 1_000_000,
+            now_ms=now_ms,
             flow=None,
-            evidence={"now_ms": move.now_ms, "then_ms": move.then_ms, "took_s": end.took_s},
+            evidence={
+                "now_ms": move.now_ms,
+                "then_ms": move.then_ms,
+                "took_s": end.took_s,
+                "topic": move.topic,
+                "partition": float(move.partition),
+            },
         )
+        self._told.append(entry)
+        self._decided = [each for each in self._decided if now_ms - each.decided_ms < REST_MS]
+        if isinstance(entry[1], Decision):
+            self._decided.append(entry[1])

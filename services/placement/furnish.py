@@ -20,9 +20,10 @@ def furnish_placement(stack: EmbeddedStack) -> None:
 
 def _process(stack: EmbeddedStack, name: str, port: int, after: tuple[str, ...]) -> Process:
     command = (sys.executable, "-m", "services.placement", "--name", name, "--log-format", "json")
+    silent = ("--silent", repr(stack.params.silent_s))
     return Process(
         name=name,
-        command=(*command, "--bootstrap", stack.bootstrap, "--port", str(port)),
+        command=(*command, "--bootstrap", stack.bootstrap, "--port", str(port), *silent),
         ready=HttpProbe(url=f"http://{LOOPBACK}:{port}/health"),
         address=f"{LOOPBACK}:{port}",
         log=stack.home.logs / f"{name}.log",

@@ -2,12 +2,14 @@
 
 lease won  ──> fence the former instance ──> read all that was written before ──> look, write, look, write...
 lease lost, or fenced ──> forget what was not written, and wait for the lease again
+a part has ended ──> let go of the lease, say why, and end: another instance, or this one started again, does better
 """
 
 import asyncio
 import contextlib
 import time
 import uuid
+from collections.abc import Sequence
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -25,6 +27,7 @@ from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.fenced import FencedError, FencedWriter
 from services.registry.follow import RegistryFollower
+from services.registry.lease import lease_of
 from services.registry.lease_keeper import LeaseKeeper
 from services.registry.view import TOPICS, RegistryView
 from topics import catalogue
@@ -46,10 +49,13 @@ class Instance:
         self._stop = asyncio.Event()
         self._news = asyncio.Event()
         self._view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
-        self._flows = Flows(params.bootstrap)
+        self._flows = Flows(params.bootstrap, on_read=self._news.set)
         self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
         self._edge_leaders = EdgeLeaders(
-            params.bootstrap, by=params.name, situation=self._situation, is_active=lambda: self.is_active
+            params.bootstrap,
+            by=params.name,
+            situation=self._situation,
+            term=lambda: self._keeper.term(LEASE) if self.is_active else None,
         )
         self._keeper = LeaseKeeper(
             params.bootstrap,
@@ -73,22 +79,34 @@ class Instance:
                 pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
                 await stack.enter_async_context(HealthServer(self.params.port, pages, listen=self.params.listen))
             self._keeper.want(LEASE)
+            stack.push_async_callback(self._flows.stop)
+            keeper = asyncio.create_task(self._keeper.run(), name="leases")
+            stack.push_async_callback(end, [keeper])  # the last to end: it gives the lease back
             background = [
-                asyncio.create_task(follower.run(self._news.set)),
-                asyncio.create_task(self._watch.run()),
-                asyncio.create_task(self._keeper.run()),
-                asyncio.create_task(self._edge_leaders.run()),
+                asyncio.create_task(follower.run(self._news.set), name="registry"),
+                asyncio.create_task(self._watch.run(), name="watch of hosts"),
+                asyncio.create_task(self._edge_leaders.run(), name="leaders of edges"),
+                asyncio.create_task(self._serve(follower), name="service"),
             ]
             stack.push_async_callback(end, background)
             log.info("placement instance is ready", instance=self.params.name)
-            while not self._stop.is_set():
-                await self._until_news()
-                if self._keeper.term(LEASE) is not None:
-                    await self._act(follower)
-                for each in background:
-                    if each.done():
-                        each.result()
+            await self._until_one_ends([*background, keeper])
             await self._keeper.drop(LEASE)
+
+    async def _until_one_ends(self, parts: Sequence[asyncio.Task[None]]) -> None:
+        """The service ends when it is asked to; no other part ever does by itself, and none can do without another."""
+        done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            if (fault := each.exception()) is not None:
+                log.error("a part has ended; the instance ends with it", part=each.get_name(), error=repr(fault))
+                raise fault
+
+    async def _serve(self, follower: RegistryFollower) -> None:
+        while not self._stop.is_set():
+            await self._until_news()
+            if self._keeper.term(LEASE) is not None:
+                await self._act(follower)
+                await self._forget_unwritten(follower)
 
     async def _connected(self, stack: contextlib.AsyncExitStack) -> RegistryFollower | None:
         """Topics made and all of them read; None if asked to stop meanwhile."""
@@ -132,7 +150,7 @@ class Instance:
             log.info("active", instance=self.params.name, term=term)
             while not self._stop.is_set() and self._keeper.term(LEASE) == term:
                 entries = [
-                    *await self._flow_trouble(),
+                    *self._flow_trouble(),
                     *self._edge_leaders.take_told(),
                     *conductor.look(self._situation()),
                 ]
@@ -145,7 +163,6 @@ class Instance:
         finally:
             self.is_active = False
             await writer.close()
-            await self._forget_unwritten(follower)
 
     async def _write(self, writer: FencedWriter, entries: list[Entry]) -> None:
         await writer.write(entries)
@@ -163,8 +180,12 @@ class Instance:
                 log.warning("the registry can't be read anew yet", instance=self.params.name, error=repr(error))
                 await asyncio.sleep(CONNECT_PAUSE_S)
 
+    def _now_ms(self) -> int:
+        """The broker's time, as hosts use it, too; an active instance knows it from the moment it won its lease."""
+        return int(self._keeper.clock.now_ms())
+
     def _situation(self) -> Situation:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = self._now_ms()
         view = self._view
         owners = {each.host for each in view.placements.values() if each.host is not None}
         owners |= {host for each in view.placements.values() for host in each.standbys}
@@ -174,16 +195,16 @@ class Instance:
             live=self._watch.live(),
             lost_since_ms=self._watch.lost(owners | set(view.hosts), now_ms=now_ms),
             flows=self._flows.known,
+            leader_terms={
+                flow: term for flow in view.plans if (term := self._keeper.newest_term(lease_of(flow))) is not None
+            },
         )
 
-    async def _flow_trouble(self) -> list[Entry]:
-        """Flows that are new are read first; what is wrong with one is a decision that people can see."""
-        if not self._flows.are_new(self._view.flows):
-            return []
-        told = await self._flows.update(self._view.flows)
-        now_ms = time.time_ns() // 1_000_000
+    def _flow_trouble(self) -> list[Entry]:
+        """Flows that are new are read; what is wrong with one is a decision that people can see."""
+        told = self._flows.look(self._view.flows, now_s=time.monotonic())
         return [
-            decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=now_ms, flow=flow)
+            decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=self._now_ms(), flow=flow)
             for flow, why in told.items()
         ]
 

@@ -2,7 +2,8 @@
 
 A partition without followers is reassigned directly: Kafka copies it and changes over. One with followers gets the
 wanted leader to the head of its replicas and then an election. Nothing is lost either way; writers and readers pause
-for some tenths of a second. A move that does not come to its end in time is taken back.
+for some tenths of a second. A move that does not come to its end in time is taken back. Kafka does not know who may
+ask for such things, so whoever carries them out is asked before each request whether it still may.
 """
 
 import asyncio
@@ -32,6 +33,17 @@ REQUEST_TIMEOUT_S = 15.0
 
 Led = tuple[int, tuple[int, ...]]
 """Of a partition the leader and the replicas, the preferred leader first."""
+
+
+MayAct = Callable[[], bool]
+"""Whether what is carried out may go on; once it may not, nothing more is asked of Kafka."""
+
+
+class OverruledError(Exception):
+    """Somebody else decides on leaders by now."""
+
+    def __init__(self) -> None:
+        super().__init__("another instance is active by now, and goes on from here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +84,37 @@ class BrokerLeadership:
             for number, partition in each.partitions.items()
         }
 
-    async def carry_out(self, moves: Sequence[LeaderMove]) -> list[LeaderMoved]:
+    async def carry_out(self, moves: Sequence[LeaderMove], *, may_act: MayAct = lambda: True) -> list[LeaderMoved]:
         """All at once, each to its end; those that fail are taken back, and say why."""
         await self._requests.start()
         begin_s = time.monotonic()
-        refused = await self._reassign(moves, [move.after for move in moves])
+        refused = await self._reassign(moves, [move.after for move in moves], may_act)
         waiting = [move for move in moves if (move.topic, move.partition) not in refused]
-        ends = await asyncio.gather(*(self._follow(move, begin_s) for move in waiting))
+        ends = await asyncio.gather(*(self._follow(move, begin_s, may_act) for move in waiting))
         failed = [end.move for end in ends if end.failure]
         if failed:
-            await self._take_back(failed)
+            await self._take_back(failed, may_act)
         return [*ends, *(LeaderMoved(m, 0.0, refused[m.topic, m.partition]) for m in moves if m not in waiting)]
 
-    async def _follow(self, move: LeaderMove, begin_s: float) -> LeaderMoved:
+    async def _follow(self, move: LeaderMove, begin_s: float, may_act: MayAct) -> LeaderMoved:
         """Waits until Kafka has copied what is to be copied, elects where need be, and waits until the leader leads."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 await _until(lambda: self._is_reassigned(move))
                 if move.needs_election:
-                    await _until(lambda: self._is_elected(move))
+                    await _until(lambda: self._is_elected(move, may_act))
                 await _until(lambda: self._leads(move))
         except TimeoutError:
             return LeaderMoved(move, time.monotonic() - begin_s, f"not done after {self._timeout_s:.0f} s")
-        except (KafkaError, KafkaException, LookupError) as fault:  # the last: the topic was deleted meanwhile
+        except (KafkaError, KafkaException, OverruledError, LookupError) as fault:  # the last: the topic was deleted
             return LeaderMoved(move, time.monotonic() - begin_s, str(fault))
         return LeaderMoved(move, time.monotonic() - begin_s)
 
     async def _reassign(
-        self, moves: Sequence[LeaderMove], replicas: Sequence[tuple[int, ...] | None]
+        self, moves: Sequence[LeaderMove], replicas: Sequence[tuple[int, ...] | None], may_act: MayAct
     ) -> dict[tuple[str, int], str]:
         """Asks for these replicas (None: cancels what is under way); what was refused, and why."""
+        _check(may_act)
         topics: dict[str, list[Any]] = {}
         for move, wanted in zip(moves, replicas, strict=True):
             given = list(wanted) if wanted is not None else None
@@ -128,8 +141,9 @@ class BrokerLeadership:
             raise for_code(answer.error_code)(answer.error_message)
         return not any(partitions for _, partitions, _ in answer.topics)
 
-    async def _is_elected(self, move: LeaderMove) -> bool:
+    async def _is_elected(self, move: LeaderMove, may_act: MayAct) -> bool:
         """Asks for the election; False while the wanted leader lags behind, as it does after a stall."""
+        _check(may_act)
         answer = await self._requests._send_request(
             ElectLeadersRequest(move.topic, move.partition, timeout_ms=int(REQUEST_TIMEOUT_S * 1e3))
         )
@@ -143,15 +157,20 @@ class BrokerLeadership:
         leader, replicas = (await self.led(move.topic))[move.topic, move.partition]
         return leader == move.after[0] and set(replicas) == set(move.after)
 
-    async def _take_back(self, moves: Sequence[LeaderMove]) -> None:
+    async def _take_back(self, moves: Sequence[LeaderMove], may_act: MayAct) -> None:
         """What is under way is cancelled; what was done is asked for again as it was."""
         try:
-            refused = await self._reassign(moves, [None] * len(moves))
+            refused = await self._reassign(moves, [None] * len(moves), may_act)
             done = [move for move in moves if (move.topic, move.partition) in refused]
             if done:
-                await self._reassign(done, [move.before for move in done])
-        except KafkaError as fault:
+                await self._reassign(done, [move.before for move in done], may_act)
+        except (KafkaError, OverruledError) as fault:
             log.warning("leaders could not be taken back; the next plan will see", error=repr(fault))
+
+
+def _check(may_act: MayAct) -> None:
+    if not may_act():
+        raise OverruledError
 
 
 async def _until(holds: Callable[[], Awaitable[bool]]) -> None:

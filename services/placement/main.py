@@ -11,7 +11,7 @@ import uvloop
 from services.host.main import configure_host_logs
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
-from services.settings import LOG_FORMATS, LOG_LEVELS
+from services.settings import LOG_FORMATS, LOG_LEVELS, SILENT_S
 
 
 def run_placement(params: PlacementParams) -> int:
@@ -35,7 +35,7 @@ def parse(arguments: Sequence[str]) -> tuple[PlacementParams, str, str]:
     parser.add_argument("--name", required=True, help="the instance's name")
     parser.add_argument("--bootstrap", required=True, help="the Kafka cluster, as host:port")
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
-    parser.add_argument("--silent", type=float, default=5.0, help="seconds after which a silent host is lost")
+    parser.add_argument("--silent", type=float, default=SILENT_S, help="seconds after which a silent host is lost")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
     given = parser.parse_args(arguments)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from placement.moves import MoveParams, PauseParams, ScheduleParams
 from services.registry.lease_keeper import LeaseParams
-from services.settings import LOOPBACK
+from services.settings import LOOPBACK, SILENT_S
 
 LEASE = "placement"
 TRANSACTIONAL_ID = "stig.placement"
@@ -23,7 +23,7 @@ class PlacementParams:
     bootstrap: str
     port: int | None = None
     listen: str = LOOPBACK
-    silent_s_max: float = 5.0
+    silent_s_max: float = SILENT_S
     plan_patience_s: float = 1.0
     recovering_per_host_max: int = 16
     approval_age_s_max: float = 900.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from services.registry.view import RegistryView, Slot
 from topics.flow.graph import FlowGraph
-from topics.messages import FlowRevision, Placement
+from topics.messages import CommittedPlan, FlowRevision, Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,17 @@ class KnownFlow:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """`lost`: hosts that are registered or own something and have been silent for too long, and since when."""
+    """`lost`: hosts that are registered or own something and have been silent for too long, and since when.
+
+    `leader_terms`: flow -> the term of its present or last leader, where the log of leases still tells.
+    """
 
     view: RegistryView
     now_ms: int
     live: frozenset[str]
     lost_since_ms: Mapping[str, int]
     flows: Mapping[str, KnownFlow] = field(default_factory=dict)
+    leader_terms: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def lost(self) -> frozenset[str]:
@@ -60,6 +64,10 @@ class Situation:
             return policy.policy
         known = self.flows.get(flow)
         return known.graph.spec.moves if known is not None else "auto"
+
+    def is_overruled(self, plan: CommittedPlan) -> bool:
+        """Whether the flow has a later leader than the plan: until that one says what counts, nothing of it is done."""
+        return plan.term < self.leader_terms.get(plan.flow, 0)
 
     def placed(self, flow: str) -> dict[Slot, Placement]:
         """The flow's partitions that somebody owns."""

@@ -1,19 +1,21 @@
 """Which hosts live: those that have reported lately, by this process's own clock.
 
-It reads the reports as they come. A host counts as silent from when this process last heard of it; one that it has
-never heard of, from when the watch began. Who hears nobody at all is cut off itself, and judges nobody; a watch that
-was cut off or stopped first listens again before it judges.
+It reads the reports as they come; what is no report of a host is counted, told and skipped. A host counts as silent
+from when this process last heard of it; one that it has never heard of, from when the watch began. Who hears nobody at
+all is cut off itself, and judges nobody; a watch that was cut off or stopped first listens again before it judges.
 """
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from topics.catalogue import METRICS_HOSTS
+from topics.errors import MessageError
 
 log = structlog.get_logger(__name__)
 
@@ -25,9 +27,10 @@ DEAF_S = 2.0
 
 
 class Watch:
-    """`run` in the background; `live` and `lost` tell what was heard."""
+    """`run` in the background; `live` and `lost` tell what was heard. `garbage` counts what was no report."""
 
     def __init__(self, bootstrap: str, *, silent_s_max: float) -> None:
+        self.garbage = 0
         self._bootstrap = bootstrap
         self._silent_s_max = silent_s_max
         self._heard_s: dict[str, float] = {}
@@ -78,7 +81,24 @@ class Watch:
     async def _listen(self, consumer: AIOKafkaConsumer) -> None:
         fetched = await consumer.getmany(PARTITION, timeout_ms=int(POLL_S * 1_000))
         for records in fetched.values():
-            self.heard(record.key.decode(errors="replace") for record in records)
+            self.read(records)
+
+    def read(self, records: Iterable[Any]) -> None:
+        """These records have come; anybody may have written them."""
+        if hosts := list(self._senders(records)):
+            self.heard(hosts)
+
+    def _senders(self, records: Iterable[Any]) -> Iterator[str]:
+        for record in records:
+            try:
+                row = METRICS_HOSTS.codec.decode(
+                    record.value, topic=METRICS_HOSTS.name, partition=PARTITION.partition, offset=record.offset
+                )
+            except MessageError as error:
+                self.garbage += 1
+                log.warning("ignored among the reports of hosts", problem=str(error))
+            else:
+                yield row.host
 
     def heard(self, hosts: Iterable[str]) -> None:
         """These have reported."""

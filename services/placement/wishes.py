@@ -46,8 +46,14 @@ def _approve(request: Request, situation: Situation, carriage: Carriage, params:
         raise UnfitError(
             f"the plan is {plan.hash} by now ({plan.reason}); look at it with stigmergy plan {request.flow}"
         )
+    if situation.is_overruled(plan):
+        raise UnfitError(f"flow {request.flow} has another leader by now, which is about to say what counts; ask again")
     check(plan, known, situation)
     _check_drift(plan, situation, params)
+    if busy := sorted(carriage.under_way().keys() & set(known.slots())):
+        # What moves just now would be left out, and nobody would come back to it: an approval is carried out once.
+        moving = f"{busy[0][0]}/{busy[0][1]}"
+        raise UnfitError(f"{moving} is moving just now; approve it again when that has ended", moving=moving)
     yield from carry_out(plan, known, situation, carriage, by=params.name, request=request.request)
     yield decision(
         "approved",

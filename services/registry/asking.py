@@ -3,10 +3,11 @@
 import getpass
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from services.registry.errors import RegistryError
-from services.registry.snapshot import read_registry
+from services.registry.snapshot import followed_registry
 from services.registry.view import RegistryView
 from services.registry.write import write
 from topics import catalogue
@@ -48,21 +49,34 @@ def lay_down(bootstrap: str, subject: Any, name: str, policy: Any) -> None:
 def wait_answer(bootstrap: str, request: str, *, timeout_s: float, whom: str = "no placement instance") -> Decision:
     """The first decision on a request. Raises RegistryError if none comes in time."""
     deadline_s = time.monotonic() + timeout_s
-    while time.monotonic() < deadline_s:
-        answers = answers_to(bootstrap, request)
-        if answers:
-            return answers[0]
-        time.sleep(POLL_S)
+    answers = wait_answers(bootstrap, request, bool, deadline_s=deadline_s)
+    if answers:
+        return answers[0]
     raise RegistryError(
         f"{whom} has answered in {timeout_s:.0f} s",
         "do hosts and a placement instance run? See stigmergy hosts and stigmergy status",
     )
 
 
+def wait_answers(
+    bootstrap: str, request: str, are_enough: Callable[[list[Decision]], bool], *, deadline_s: float
+) -> list[Decision]:
+    """The decisions on a request, in order, as soon as they are enough; those that have come when the time is over."""
+    with followed_registry(bootstrap, catalogue.DECISIONS) as registry:
+        while not are_enough(answers := _answers(registry.read(), request)) and time.monotonic() < deadline_s:
+            time.sleep(POLL_S)
+    return answers
+
+
 def answers_to(bootstrap: str, request: str) -> list[Decision]:
     """All decisions on a request so far, in order."""
-    decisions = read_registry(bootstrap, catalogue.DECISIONS).decisions.values()
-    return sorted((each for each in decisions if each.request == request), key=lambda each: each.decided_ms)
+    with followed_registry(bootstrap, catalogue.DECISIONS) as registry:
+        return _answers(registry.read(), request)
+
+
+def _answers(view: RegistryView, request: str) -> list[Decision]:
+    found = (each for each in view.decisions.values() if each.request == request)
+    return sorted(found, key=lambda each: each.decided_ms)
 
 
 def flow_decisions(view: RegistryView, flow: str) -> list[Decision]:

@@ -18,6 +18,11 @@ from dataclasses import dataclass, replace
 from topics.messages import LEASE_MS_MAX, LeaseEntry
 
 
+def lease_of(flow: str) -> str:
+    """The lease of a flow's leader."""
+    return f"leader/{flow}"
+
+
 @dataclass(frozen=True, slots=True)
 class Holding:
     """`holder` has the lease from its claim on, which is the `term`, until `expires_ms` by the broker's clock."""

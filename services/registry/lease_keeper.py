@@ -16,6 +16,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from services.host.clock import BrokerClock
 from services.host.ending import end
 from services.registry.lease import LeaseLog
 from topics.catalogue import LEASES
@@ -31,6 +32,11 @@ PARTITION = TopicPartition(LEASES.name, 0)
 
 OnChange = Callable[[str, int | None], None]
 """Called with a lease and its term when it is won, and with None when it is lost or given up."""
+
+
+def _running_ms() -> float:
+    """By a clock that nobody sets."""
+    return time.monotonic() * 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,14 @@ class _Lease:
 
 
 class LeaseKeeper:
-    """`run` in the background; `want` and `drop` leases meanwhile. Leases are released when `run` is cancelled."""
+    """`run` in the background; `want` and `drop` leases meanwhile. Leases are released when `run` is cancelled.
+
+    `clock` is the broker's time, told by the append times of our own entries: whoever has a lease knows the time, too.
+    """
 
     def __init__(self, bootstrap: str, holder: str, *, on_change: OnChange, params: LeaseParams | None = None) -> None:
         self.holder = holder
+        self.clock = BrokerClock(local=_running_ms)
         self._bootstrap = bootstrap
         self._on_change = on_change
         self._params = params or LeaseParams()
@@ -93,6 +103,11 @@ class LeaseKeeper:
     def holder_of(self, lease: str) -> str | None:
         """Who holds it, as far as this process has read."""
         return None if self._is_free(lease) else self._log.holdings[lease].holder
+
+    def newest_term(self, lease: str) -> int | None:
+        """The last that anybody held it under, as far as this process has read; None if the log tells of none."""
+        holding = self._log.holdings.get(lease)
+        return holding.term if holding is not None else None
 
     async def run(self) -> None:
         """Until cancelled, then release all that is held."""
@@ -159,14 +174,18 @@ class LeaseKeeper:
                 continue
             counts = self._log.apply(entry, offset=record.offset, appended_ms=record.timestamp)
             if entry.holder == self.holder:
-                sequence = next((int(value) for name, value in record.headers if name == SEQUENCE), -1)
-                self._mine(entry, record.offset, self._sent.pop(sequence, None), counts=counts)
+                told = (value for name, value in record.headers if name == SEQUENCE and value and value.isdigit())
+                sequence = next(map(int, told), -1)
+                sent_s = self._sent.pop(sequence, None)
+                if sent_s is not None:
+                    self.clock.exchanged(sent_ms=sent_s * 1e3, stamped_ms=record.timestamp, answered_ms=_running_ms())
+                    self._mine(entry, record.offset, sent_s, counts=counts)
             self._changed.set()
 
-    def _mine(self, entry: LeaseEntry, offset: int, sent_s: float | None, *, counts: bool) -> None:
+    def _mine(self, entry: LeaseEntry, offset: int, sent_s: float, *, counts: bool) -> None:
         """The log has told of one of our own acts."""
         kept = self._leases.get(entry.lease)
-        if kept is None or sent_s is None:
+        if kept is None:
             return
         until_s = sent_s + (entry.duration_ms - self._params.margin_ms) / 1_000
         if entry.act == "claim":

@@ -3,12 +3,12 @@
 from confluent_kafka import TopicPartition
 
 from services.registry.snapshot import TIMEOUT_S, offsets_since, read_to_end, reader
+from services.settings import SILENT_S
 from topics import catalogue
 from topics.errors import MessageError
 from topics.messages import HostMetrics
 
-SILENT_MS_MAX = 5_000
-"""A host reports once a second; one that has missed five reports is taken for gone."""
+SILENT_MS_MAX = int(SILENT_S * 1e3)
 
 
 def live_hosts(bootstrap: str, *, now_ms: int) -> dict[str, HostMetrics]:

@@ -1,4 +1,4 @@
-"""Reading the registry once, up to where it ends now: what commands need."""
+"""Reading the registry up to where it ends now, once or again and again: what commands need."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,16 +27,38 @@ _PASSING = (
 
 def read_registry(bootstrap: str, *more: Topic) -> RegistryView:
     """The registry as it is now, with these further topics; it is empty where Stigmergy was never used."""
-    view = RegistryView()
-    topics: tuple[Topic, ...] = (*CORE, *more)
-    wanted = {topic.name for topic in topics}
+    with followed_registry(bootstrap, *CORE, *more) as registry:
+        return registry.read()
+
+
+@contextmanager
+def followed_registry(bootstrap: str, *topics: Topic) -> Iterator["FollowedRegistry"]:
+    """These topics of the registry, to be read more than once."""
     with reader(bootstrap) as consumer:
-        known = consumer.list_topics(timeout=TIMEOUT_S).topics
-        partitions = [TopicPartition(name, 0) for name in sorted(wanted) if name in known]
-        for record in read_to_end(consumer, partitions):
+        yield FollowedRegistry(consumer, topics)
+
+
+class FollowedRegistry:
+    """Each `read` goes on from where the last one ended."""
+
+    def __init__(self, consumer: Consumer, topics: Sequence[Topic]) -> None:
+        self._consumer = consumer
+        self._view = RegistryView()
+        self._missing = {topic.name for topic in topics}
+        self._next: dict[str, int] = {}
+
+    def read(self) -> RegistryView:
+        """All that has been written by now; the same view each time."""
+        if self._missing:
+            known = self._consumer.list_topics(timeout=TIMEOUT_S).topics
+            self._next |= dict.fromkeys(sorted(self._missing & known.keys()), 0)
+            self._missing -= self._next.keys()
+        partitions = [TopicPartition(name, 0) for name in self._next]
+        for record in read_to_end(self._consumer, partitions, starts=lambda at: self._next[at.topic]):
             topic, partition, offset = str(record.topic()), record.partition() or 0, record.offset() or 0
-            view.apply(topic, record.key(), record.value(), partition=partition, offset=offset)
-    return view
+            self._view.apply(topic, record.key(), record.value(), partition=partition, offset=offset)
+            self._next[topic] = offset + 1
+        return self._view
 
 
 @contextmanager

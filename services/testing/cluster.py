@@ -16,6 +16,7 @@ from testcontainers.core.network import Network
 
 from services.embedded.ports import choose_ports
 from services.placement.params import LEASE
+from services.registry.lease_holder import lease_holder
 from services.registry.liveness import live_hosts
 from services.registry.snapshot import TIMEOUT_S, read_registry
 from services.testing.commands import run_command
@@ -31,7 +32,6 @@ from services.testing.containers import (
 )
 from services.testing.flow import Flow, own_names, submit
 from services.testing.images import Images
-from services.testing.leases import lease_holder
 from services.testing.waiting import PATIENCE_S, until
 from topics.flow.file import parse_graph
 from topics.messages import HostMetrics

@@ -56,13 +56,17 @@ class _Sender:
 
 @dataclass(slots=True)
 class Gate:
-    """Of the host `name`. `refused` counts what was not let in, by reason: envelopes, and single ants for TOO_FAR."""
+    """Of the host `name`. `refused` counts what was not let in, by reason: envelopes, and single ants for TOO_FAR.
+
+    `age_ms`: of the last genuine envelope, let in or not.
+    """
 
     name: str
     key: bytes
     opened_ms: float
     params: GateParams = field(default_factory=GateParams)
     refused: Counter[Refusal] = field(default_factory=Counter)
+    age_ms: float = 0.0
     _senders: dict[tuple[str, str], _Sender] = field(default_factory=dict)
 
     def admit(self, value: bytes | None, *, topic: str, partition: int, offset: int, now_ms: float) -> Contents | None:
@@ -73,6 +77,7 @@ class Gate:
             if envelope.target != self.name:
                 raise RefusedError(Refusal.MISADDRESSED, f"for {envelope.target}")
             contents = unseal(envelope, key=self.key, topic=topic)
+            self.age_ms = now_ms - contents.sent_ms
             self._check_time(contents, now_ms)
             self._check_first(contents, now_ms)
         except MessageError:

@@ -84,7 +84,7 @@ class CellBody:
         self._send = send
         self._now_ms = now_ms
         self._decided = decided
-        self._is_lagging = is_lagging
+        self.is_lagging = is_lagging
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
 
     # Events.
@@ -176,7 +176,7 @@ class CellBody:
         self._timers[key] = asyncio.get_running_loop().call_later(wait_s, self._fire, timer)
 
     def _fire(self, timer: SetTimer) -> None:
-        if timer.name == "rest" and self._is_lagging():
+        if timer.name == "rest" and self.is_lagging():
             # No new ants while the old ones are stuck; leaders that were held back together do not return together.
             wait_ms = HELD_BACK_MS * (1 + self.chance(f"leader/{timer.flow}").random())
             self._set_timer(replace(timer, at_ms=brain_ms() + wait_ms))

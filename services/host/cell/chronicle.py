@@ -54,6 +54,10 @@ class Chronicle:
         self._plans[plan.flow] = plan
         self._decisions.append(planned(plan, prediction, request=self._requests.pop(plan.flow, None)))
 
+    def taken_over(self, plan: CommittedPlan) -> None:
+        """A new leader goes on with a plan, under its own term. Nothing was decided, so history has nothing to tell."""
+        self._plans[plan.flow] = plan
+
     def ended(self, plan: CommittedPlan) -> None:
         """A leader ended its flow."""
         self._plans[plan.flow] = plan

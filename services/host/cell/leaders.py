@@ -2,7 +2,8 @@
 
 Who leads follows from the registry and from who lives: every host pins the flow's source to the same host. The lease
 keeps two hosts that see the world differently from leading the same flow; plans carry its term. A new leader begins
-with what the registry knows: the running plan and its epoch.
+with what the registry knows, the running plan and its epoch, and publishes it under its own term: what the leader
+before may still have on its way then counts for nothing.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import msgspec
 import structlog
 
 from placement.admission import why_refused
@@ -41,6 +43,7 @@ from services.host.cell.pins import pin
 from services.host.cell.plan_words import Prediction, ended_plan, plan_message
 from services.host.cell.rows import RecentRows
 from services.host.graphs import compiled
+from services.registry.lease import lease_of
 from services.registry.view import RegistryView
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
@@ -94,11 +97,6 @@ class Leases(Protocol):
     def term(self, lease: str) -> int | None:
         """The term under which this process holds it at this moment; None if it does not."""
         ...
-
-
-def lease_of(flow: str) -> str:
-    """The lease of a flow's leader."""
-    return f"leader/{flow}"
 
 
 class Leaders:
@@ -194,7 +192,7 @@ class Leaders:
         return (
             self._chronicle.has_plans
             or bool(self._unexplained)
-            or (bool(self._waiting) and self._placing() < PLACING_MAX)
+            or (bool(self._waiting) and self._placing() < PLACING_MAX and not self._body.is_lagging())
         )
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
@@ -207,7 +205,7 @@ class Leaders:
         body = model.body
         if not isinstance(body, HotSpotModel):
             self.models.add(model)
-        elif is_warning(model, now_s=self._now_ms() / 1e3):
+        elif is_warning(model, now_s=self._now_ms() / 1e3) and not self._body.is_lagging():
             for flow in body.leavers:
                 if flow in self._led:
                     self._warn(flow, self._led[flow], body, model.second)
@@ -281,6 +279,8 @@ class Leaders:
         self._retire(name)
         self._led[name] = Led(revision.revision, term, graph, model, brain_ms())
         self._body.lead(self._leader(model.flow, last_epoch=plan.epoch if plan is not None else 0, running=running))
+        if plan is not None and known and plan.term < term:
+            self._chronicle.taken_over(msgspec.structs.replace(plan, term=term, leader=self._body.host))
         log.info("leads a flow", flow=name, revision=revision.revision, term=term, takes_over=known)
         if running is None:
             self._soon(name, Place())
@@ -385,8 +385,9 @@ class Leaders:
             self._body.tell_leader(flow, event)
 
     def _next_turns(self) -> None:
+        """No new rounds while the ants of the old ones are stuck: the next look sees to it."""
         for flow in list(self._waiting):
-            if self._placing() >= PLACING_MAX:
+            if self._placing() >= PLACING_MAX or self._body.is_lagging():
                 return
             for event in dict.fromkeys(self._waiting.pop(flow)):
                 self._body.tell_leader(flow, event)

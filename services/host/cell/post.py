@@ -201,9 +201,9 @@ class Post:
     def _let_in(self, at: TopicPartition, value: bytes | None, offset: int) -> None:
         now_ms = self._clock.now_ms()
         contents = self.gate.admit(value, topic=at.topic, partition=at.partition, offset=offset, now_ms=now_ms)
+        self._late_ms = self.gate.age_ms  # also of what comes so late that it is not let in: the longest lag of all
         if contents is None:
             return
-        self._late_ms = now_ms - contents.sent_ms
         for each in contents.ants:
             self.came[type(each.ant).__name__] += 1
         self._on_contents(contents, now_ms)

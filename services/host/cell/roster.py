@@ -8,10 +8,11 @@ what it missed.
 
 from dataclasses import dataclass, field
 
+from services.settings import SILENT_S
 from topics.messages import HostMetrics
 
-SILENT_MS = 5_000.0
-"""A host that has missed five reports is taken for gone: it is known a second later at most."""
+SILENT_MS = SILENT_S * 1e3
+"""It is known a second later at most."""
 DEAF_MS = 2_000.0
 """If no host was heard for so long, it is not the hosts' fault."""
 

@@ -34,6 +34,7 @@ from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
 from services.registry.lease_keeper import LeaseKeeper
 from services.registry.view import RegistryView
+from services.settings import SILENT_S_MIN
 from topics import catalogue
 from topics.ants.envelope import Contents, Travelling
 from topics.ants.gate import Gate
@@ -66,8 +67,10 @@ class CellParams:
     redis_url: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.silent_ms < 2_000:
-            raise ValueError(f"silent_ms is {self.silent_ms}; hosts report once a second: give at least 2,000")
+        if self.silent_ms < SILENT_S_MIN * 1e3:
+            raise ValueError(
+                f"silent_ms is {self.silent_ms}; hosts report each second: give {SILENT_S_MIN:g} s or more"
+            )
 
 
 class CellService:

@@ -67,12 +67,12 @@ class Hosts:
     def name(self, short: str) -> str:
         return f"{short}-{self.suffix}"
 
-    def start(self, *shorts: str, extra: Sequence[str] = ()) -> None:
-        """Starts hosts and waits until they live."""
+    def start(self, *shorts: str, extra: Sequence[str] = (), program: Sequence[str] = ("services.host",)) -> None:
+        """Starts hosts and waits until they live. `program`: the module, with what it wants before the arguments."""
         self.former = {name: each.boot_id for name, each in read_registry(self.bootstrap).hosts.items()}
         for short, port in zip(shorts, choose_ports([None] * len(shorts)), strict=True):
             self.ports[short] = port
-            command = [sys.executable, "-m", "services.host", "--name", self.name(short), "--region", "r1"]
+            command = [sys.executable, "-m", *program, "--name", self.name(short), "--region", "r1"]
             command += ["--capacity", "1", "--bootstrap", self.bootstrap, "--log-format", "json", *extra]
             command += ["--port", str(port)]
             with (self.logs / f"{short}.log").open("ab") as log:

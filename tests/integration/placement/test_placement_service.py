@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
+from services.registry.snapshot import read_registry
+from services.testing.commands import CommandError, run_command
 from tests.integration.host_process.test_hosts_run_flows import COUNTS, clicks, expect_counts, wanted_results
+from topics.catalogue import METRICS_HOSTS
 
+HOUR_MS = 3_600_000
 LOST_AFTER_S = 5.0
 """Where a host is to be missed; elsewhere the patience is far longer than a busy machine stalls."""
 
@@ -149,3 +154,62 @@ def _all_run(leader: Any) -> bool:
         and time.time_ns() // 1_000_000 - told.reported_ms < 5_000
         for slot, each in placements.items()
     )
+
+
+def test_flows_move_between_hosts_whose_clocks_are_hours_apart_and_what_is_told_of_their_pauses_is_true(
+    hosts: Any, service: Any, lead: Callable[[str], Any]
+) -> None:
+    """A target whose clock is late was never warm, and the skew of two clocks was told as the pause, or hid it."""
+    hosts.start("late", program=("tests.integration.placement.wrong_clock", "-3600"))
+    hosts.start("early", program=("tests.integration.placement.wrong_clock", "3600"))
+    service.start("p1")
+    leader = lead(COUNTS)
+    leader.plan("early")
+    leader.until_runs_on("early")
+    records = clicks(6_000, seed=27)
+    with leader.flow.feeding(records):
+        leader.plan("late")
+        leader.until_runs_on("late")
+        leader.plan("early")
+        leader.until_runs_on("early")
+    expect_counts(records, leader.flow.until_results(wanted_results(records)))
+    leader.flow.until(lambda: {"done"} == {move.phase for move in leader.moves()}, "all moves are done")
+    pauses_ms = [move.actual_pause_ms for move in leader.moves()]
+    assert all(pause_ms is not None and 0 < pause_ms < HOUR_MS / 2 for pause_ms in pauses_ms), pauses_ms
+
+
+def test_garbage_among_the_reports_of_hosts_does_not_make_an_instance_deaf(
+    hosts: Any, service: Any, lead: Callable[[str], Any], kafka: str
+) -> None:
+    """One record without a key ended the watch: no plan was carried out any more, and no lost host replaced."""
+    hosts.start("a", "b")
+    service.start("p1")
+    leader = lead(COUNTS)
+    leader.plan("a")
+    leader.until_runs_on("a")
+    producer = Producer({"bootstrap.servers": kafka})
+    for key, value in ((None, None), (None, b"{}"), (b"a", b"\xff")):
+        producer.produce(METRICS_HOSTS.name, key=key, value=value)
+    assert 0 == producer.flush(30)
+    leader.plan("b")
+    leader.until_runs_on("b")
+
+
+def test_commands_leave_to_the_active_instance_where_things_run(
+    hosts: Any, service: Any, lead: Callable[[str], Any], kafka: str
+) -> None:
+    """Assign names the move that would do; a withdrawn flow is cleared by the instance, and by nobody else."""
+    hosts.start("a", "b")
+    service.start("p1")
+    leader = lead(COUNTS)
+    leader.plan("a")
+    leader.until_runs_on("a")
+    where = ("--segment", leader.graph.segments[0].id, "--host", hosts.name("b"))
+    with pytest.raises(CommandError, match=r"p1 is active[\s\S]*stigmergy move"):
+        run_command(kafka, "assign", leader.flow.name, *where)
+    assert {hosts.name("a")} == leader.owners()
+    before = {slot: each.epoch for slot, each in leader.placements().items()}
+    run_command(kafka, "withdraw", leader.flow.name)
+    leader.flow.until(lambda: not leader.placements(), "the instance has cleared it")
+    after = read_registry(kafka).placements
+    assert {slot: epoch + 1 for slot, epoch in before.items()} == {slot: after[slot].epoch for slot in before}

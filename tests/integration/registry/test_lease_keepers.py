@@ -106,6 +106,14 @@ def test_of_two_one_holds_it_and_the_other_follows_when_it_ends(holders: Callabl
     assert [term, None] == one.changes
 
 
+def test_whoever_holds_a_lease_knows_the_brokers_time(holders: Callable[[str], Holder]) -> None:
+    """From the moment it has it: what it then does is compared with what others stamped."""
+    one = holders("one")
+    until(lambda: one.term is not None, "one holds the lease")
+    assert one.keeper.clock.is_set.is_set()
+    assert abs(one.keeper.clock.now_ms() - time.time_ns() / 1e6) < PATIENCE_S * 1e3, "the broker runs on this machine"
+
+
 def test_a_frozen_holder_knows_that_it_is_dethroned_before_it_does_anything(holders: Callable[[str], Holder]) -> None:
     """Its successor acts from the moment the lease expired; not even the first word after waking may overlap."""
     one = holders("one")

@@ -6,6 +6,7 @@ from placement.ants.enforcement import EnforcementAnt
 from placement.ants.measuring import Measured
 from placement.ants.routing import RoutingAnt
 from placement.leader_events import HotSpotAhead, Stayed
+from placement.leader_params import LIVE_LEADER
 from placement.leader_phases import Phase
 from tests.unit.ants.leader_stage import PARAMS, Stage
 
@@ -46,6 +47,23 @@ def test_warnings_in_a_row_send_ants_once_a_round() -> None:
             stage.report("x", "x")
             stage.report("x", "x")
     assert 2 == looks
+
+
+def test_warnings_without_end_send_ants_only_on_limited_credit() -> None:
+    """A model that cries wolf must not fill the network with ants of a flow that pays for none."""
+    stage = Stage(params=replace(POOR, hot_rounds_owed_max=4)).placed("x", "x")
+    looks = 0
+    for turn in range(20):
+        stage.now_ms = turn * 2 * PARAMS.watch_every_ms
+        stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+        if stage.leader.phase is Phase.SEARCHING:
+            looks += 1
+            stage.tell(Measured(stage.round, 50.0, 50.0))
+            stage.ants_return(2)
+            stage.report("x", "x")
+            stage.report("x", "x")
+    assert 1 <= looks <= 4
+    assert LIVE_LEADER.hot_rounds_owed_max is not None
 
 
 def test_a_hot_spot_where_the_flow_does_not_run_is_none_of_its_leaders_business() -> None:

@@ -191,3 +191,12 @@ def test_an_ant_of_another_topic_is_refused_although_its_seal_is_good() -> None:
     at = gate()
     assert admit(at, ANTS_ROUTING.codec.encode(forged, topic=topic)) is None
     assert only(Refusal.UNREADABLE) == counted(at)
+
+
+def test_how_late_ants_come_is_known_also_of_those_that_come_too_late() -> None:
+    """Else the longest lag of all would look like none."""
+    at = gate()
+    assert admit(at, sealed(contents(sent_ms=NOW_MS - 40_000))) is None
+    assert (only(Refusal.TOO_OLD), 40_000) == (counted(at), at.age_ms)
+    assert admit(at, sealed(contents(1, sent_ms=NOW_MS - 90_000), key=b"x" * 32)) is None
+    assert 40_000 == at.age_ms, "who has no key says nothing"

@@ -5,14 +5,17 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
+import msgspec
+
 from placement.ants.enforcement import Release
 from placement.leader import Leader
 from placement.leader_events import Published
 from placement.leader_phases import Phase
 from services.host.cell.body import CellBody, Decided
 from services.host.cell.delays import Delays
-from services.host.cell.leaders import PLACING_MAX, Leaders, Surface, lease_of
+from services.host.cell.leaders import PLACING_MAX, Leaders, Surface
 from services.host.cell.pins import pin
+from services.registry.lease import lease_of
 from services.registry.view import RegistryView
 from topics.ants.envelope import Travelling
 from topics.flow.file import parse_graph
@@ -88,6 +91,7 @@ class Ground:
         self.sent: list[tuple[str, Any]] = []
         self.published: list[Message] = []
         self.regions = dict(REGIONS)
+        self.is_lagging = False
         self.body = CellBody(
             "a",
             1.0,
@@ -96,6 +100,7 @@ class Ground:
             send=self._send,
             now_ms=lambda: 1e6,
             decided=self._decided,
+            is_lagging=lambda: self.is_lagging,
         )
         self.delays = Delays(REGIONS)
         self.leaders = Leaders(
@@ -216,6 +221,27 @@ def test_only_the_leader_of_who_should_leave_acts() -> None:
     play(story)
 
 
+def test_a_leader_that_takes_over_makes_the_running_plan_its_own() -> None:
+    """What its predecessor still had on its way arrives later, with a higher epoch: nobody may follow it."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        before = plan_for(flow, "b", epoch=4, term=1)
+        ground.view.plans["talk"] = before
+        await ground.arrange()
+        (own,) = ground.plans()
+        assert (7, "a") == (own.term, own.leader)
+        assert before == msgspec.structs.replace(own, term=1, leader="z"), "nothing moves for it"
+        assert ground.plans() == ground.published, "nothing was decided"
+        ground.view.take(own)
+        assert not ground.view.take(plan_for(flow, "c", epoch=5, term=1))
+        await ground.arrange()
+        assert [own] == ground.plans(), "it says so once"
+
+    play(story)
+
+
 def _heir(flow: FlowRevision, regions: dict[str, str]) -> str:
     return pin(flow.flow, "dead", regions).host
 
@@ -239,7 +265,7 @@ def test_a_new_revision_is_placed_anew_and_the_old_one_ends() -> None:
     async def story(ground: Ground) -> None:
         flow = revision()
         ground.submit(flow)
-        ground.view.plans["talk"] = plan_for(flow, "b")
+        ground.view.plans["talk"] = plan_for(flow, "b", term=7)
         await ground.arrange()
         ground.submit(revision(number=2))
         await ground.arrange()
@@ -257,7 +283,7 @@ def test_a_withdrawn_flow_ends_everywhere_and_its_plan_says_so() -> None:
     async def story(ground: Ground) -> None:
         flow = revision()
         ground.submit(flow)
-        ground.view.plans["talk"] = plan_for(flow, "b")
+        ground.view.plans["talk"] = plan_for(flow, "b", term=7)
         await ground.arrange()
         ground.submit(revision(number=2, state="withdrawn"))
         await ground.arrange()
@@ -285,13 +311,37 @@ def test_leaders_that_look_for_a_place_take_turns() -> None:
     play(story)
 
 
+def test_no_leader_sends_ants_while_the_control_topics_lag() -> None:
+    """Not for a first place, a lost one or a hot spot ahead: new ants would make the jam longer."""
+
+    async def story(ground: Ground) -> None:
+        new, running = revision("new"), revision("running")
+        ground.submit(new, running)
+        ground.view.plans["running"] = plan_for(running, "b")
+        ground.is_lagging = True
+        await ground.arrange()
+        spot = HotSpotModel("running", "b", "large", 3.0, -5.0, 0.9)
+        warning = Model("hotspot/running", 999, 60, 60, 0.1, 1, 1, spot)
+        ground.leaders.heard_model(warning)
+        assert [] == ground.sent
+        assert not ground.leaders.has_news, "else the host would look without a pause"
+        ground.is_lagging = False
+        assert ground.leaders.has_news
+        await ground.arrange()
+        ground.leaders.heard_model(warning)
+        leaders = ground.body.leaders.values()
+        assert {Phase.SEARCHING} == {leader.phase for leader in leaders}
+
+    play(story)
+
+
 def test_a_plan_carries_the_term_and_where_its_numbers_came_from() -> None:
     """Of two leaders the one with the later term is followed."""
 
     async def story(ground: Ground) -> None:
         flow = revision()
         ground.submit(flow)
-        ground.view.plans["talk"] = plan_for(flow, "b")
+        ground.view.plans["talk"] = plan_for(flow, "b", term=7)
         await ground.arrange()
         leader = ground.body.leaders["talk"]
         assert leader.plan is not None

@@ -1,5 +1,6 @@
 """`stigmergy move` of something that ants are moving at that moment: it comes next, and is not refused."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,6 +45,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     found = Registry([decided("refused", "to move", moving="talk.aa/0"), decided("accepted", "0 partitions")], 3)
     monkeypatch.setattr(move, "find_slots", lambda *_: [SLOT])
     monkeypatch.setattr(move, "read_registry", found.read)
+    monkeypatch.setattr(move, "followed_registry", lambda *_: nullcontext(found))
     monkeypatch.setattr(move, "ask", found.ask)
     monkeypatch.setattr(move, "wait_answer", found.answer)
     return found

@@ -60,6 +60,8 @@ def test_the_file_is_named_or_here_or_the_users(folder: Path) -> None:
         ('demo = "perhaps"', r"demo is 'perhaps'[\s\S]*true or false"),
         ("home = 3", r"home is 3, expected a path"),
         ("bootstrap = 9092", r"bootstrap is 9092, expected a text"),
+        ("silent_s = 1", r"silent_s is 1, expected seconds, 2 or more"),
+        ('silent_s = "long"', r"silent_s is 'long', expected seconds"),
         ('log_level = "loud"', r"log_level is 'loud'[\s\S]*one of debug, info"),
     ],
 )

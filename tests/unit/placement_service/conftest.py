@@ -46,6 +46,7 @@ class Office:
     now_ms: int = 1_000_000
     live: set[str] = field(default_factory=lambda: {"a", "b", "c"})
     lost_since_ms: dict[str, int] = field(default_factory=dict)
+    leader_terms: dict[str, int] = field(default_factory=dict)
     state: Any = "submitted"
     partitions: int = 2
     params: PlacementParams = field(default_factory=lambda: PlacementParams("p", "nowhere:1"))
@@ -69,12 +70,14 @@ class Office:
         self.view.take(flow)
         known = KnownFlow(flow, GRAPH, {SEGMENT: self.partitions})
         live = frozenset(self.live - set(self.lost_since_ms))
-        entries = self.conductor.look(Situation(self.view, self.now_ms, live, self.lost_since_ms, {"shop": known}))
+        entries = self.conductor.look(
+            Situation(self.view, self.now_ms, live, self.lost_since_ms, {"shop": known}, self.leader_terms)
+        )
         for _, message in entries:
             self.view.take(message)
         return [message for _, message in entries]
 
-    def plan(self, host: str, *, epoch: int = 1, **more: Any) -> CommittedPlan:
+    def plan(self, host: str, *, epoch: int = 1, term: int = 1, **more: Any) -> CommittedPlan:
         plan = CommittedPlan(
             flow="shop",
             revision=1,
@@ -86,7 +89,7 @@ class Office:
             latency_ms=1,
             reason="test",
             leader="a",
-            term=1,
+            term=term,
             decided_ms=self.now_ms,
             basis={},
             **more,

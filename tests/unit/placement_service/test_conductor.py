@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from services.placement.conductor import Conductor
+from topics.messages import Decision
 
 
 def test_a_new_flow_starts_where_its_plan_says_and_a_second_look_writes_nothing(office: Any, pick: Any) -> None:
@@ -89,6 +90,48 @@ def test_an_approval_carries_out_exactly_the_plan_that_it_names(office: Any, pic
     assert [] == office.look()
 
 
+def test_a_plan_of_a_former_leader_is_not_carried_out_after_a_takeover(office: Any, pick: Any) -> None:
+    """It was on its way when its leader lost the lease: only what the new one says counts, be it the same plan."""
+    office.running_on("a")
+    office.leader_terms["shop"] = 7
+    late = office.plan("b", epoch=2, term=1)
+    assert [] == office.look()
+    office.rule("flow", "shop", "approve")
+    office.wish("r-1", "approve", hash=late.hash)
+    assert ["refused"] == [kind for kind, _ in pick["decisions"](office.look())]
+    office.rule("flow", "shop", "auto")
+    office.plan("b", epoch=2, term=7)
+    assert 2 == len(pick["moves"](office.look())) / 2, "each is proposed and begins"
+
+
+def test_an_approval_while_a_partition_moves_is_refused_and_works_afterwards(
+    office: Any, pick: Any, segment: str
+) -> None:
+    """It was said to be approved, and the partition that just moved stayed where it was, for ever."""
+    office.rule("flow", "shop", "approve")
+    office.plan("a")
+    office.wish("r1", "approve", hash="hash-1")
+    office.look()
+    for partition in range(2):
+        office.says("a", partition, 1)
+    office.wish("r2", "move", segment=segment, partitions=(0,), host="b")
+    office.look()
+    office.plan("c", epoch=2)
+    office.wish("r3", "approve", hash="hash-2")
+    ((kind, why),) = pick["decisions"](office.look())
+    assert ("refused", f"{segment}/0 is moving just now; approve it again when that has ended") == (kind, why)
+    office.follows("b", 0)
+    office.look()
+    office.drained("a", 0, 1)
+    office.says("b", 0, 2)
+    office.look()
+    office.plan("c", epoch=3)
+    office.wish("r4", "approve", hash="hash-3")
+    assert "approved" in [kind for kind, _ in pick["decisions"](office.look())]
+    wanted = {(each.segment, each.partition) for each in office.conductor._carriage.under_way().values()}
+    assert {(segment, 0), (segment, 1)} == wanted
+
+
 def test_an_approval_of_a_plan_for_another_world_is_refused(office: Any, pick: Any) -> None:
     """Too old, or for a host that is gone: a person who said yes did not say yes to that."""
     office.rule("flow", "shop", "approve")
@@ -115,6 +158,8 @@ def test_a_lost_hosts_partitions_wait_a_moment_for_their_leader_then_go_to_who_f
     written = office.look()
     assert [("b", 2), ("c", 2)] == office.owners()
     assert ["failed_over", "failed_over"] == [kind for kind, _ in pick["decisions"](written)]
+    told = [each.evidence["silent_ms"] for each in written if isinstance(each, Decision)]
+    assert [6_000.0, 6_000.0] == told, "of the silence, not only of what came after its first five seconds"
 
 
 def test_the_leaders_next_plan_comes_before_the_rule(office: Any) -> None:

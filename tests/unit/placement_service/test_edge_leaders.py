@@ -3,10 +3,10 @@
 import pytest
 
 from placement.leading import LeadingParams, plan_leaders
-from services.placement.edge_leaders import BrokerDistances, led_partitions
+from services.placement.edge_leaders import MOVED, REFUSED, REST_MS, BrokerDistances, led_partitions, moved_lately
 from services.placement.situation import KnownFlow
 from topics.flow.builder import Flow
-from topics.messages import FlowRevision, LinkMetrics, Sketch
+from topics.messages import Decision, FlowRevision, LinkMetrics, Sketch
 from topics.names import edge_topic
 
 REGIONS = {"ant": "east", "bee": "west", "cat": "west"}
@@ -75,3 +75,21 @@ def test_what_nobody_measured_is_not_guessed() -> None:
         distances.trip_ms("east", "west")
     distances.heard(row("bee", 1, 80.0), "west")
     assert 80.0 == pytest.approx(distances.trip_ms("east", "west"), rel=0.05)
+
+
+def test_a_leader_that_was_changed_rests_also_under_the_next_instance() -> None:
+    """The one that takes over knows it from the history: else two of them could change leaders within seconds."""
+    kept = [
+        Decision(
+            decision=f"d-{number}",
+            kind=kind,
+            by="p1",
+            decided_ms=decided_ms,
+            what="",
+            why="",
+            evidence={"topic": "edge", "partition": float(number)},
+        )
+        for number, (kind, decided_ms) in enumerate([(MOVED, 10), (REFUSED, 10), (MOVED, 0), ("moved", 10)])
+    ]
+    assert {("edge", 0), ("edge", 1)} == moved_lately(kept, now_ms=REST_MS)
+    assert set() == moved_lately(kept, now_ms=REST_MS + 10)

@@ -29,7 +29,7 @@ def followed(monkeypatch: pytest.MonkeyPatch, *codes: int) -> LeaderMoved:
         monkeypatch.setattr(leadership, "_is_reassigned", yes)
         monkeypatch.setattr(leadership, "_leads", yes)
         monkeypatch.setattr(leadership._requests, "_send_request", answer)
-        return await leadership._follow(MOVE, 0.0)
+        return await leadership._follow(MOVE, 0.0, lambda: True)
 
     end = asyncio.run(story())
     assert [] == left
@@ -46,3 +46,25 @@ def test_a_leader_that_lags_behind_is_waited_for(monkeypatch: pytest.MonkeyPatch
 def test_any_other_refusal_ends_the_move(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be the same the next time."""
     assert "no election of kept[0]" in followed(monkeypatch, NOT_CONTROLLER).failure
+
+
+def test_nothing_more_is_asked_of_kafka_once_another_instance_is_active(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even to take back what it began: the next one may have asked for it, or for the opposite."""
+    asked: list[str] = []
+
+    async def story() -> list[LeaderMoved]:
+        leadership = BrokerLeadership("127.0.0.1:1")
+
+        async def answer(request: Any) -> Any:
+            asked.append(type(request).__name__)
+            return SimpleNamespace(error_code=0, responses=[], topics=[])
+
+        async def start() -> None: ...
+
+        monkeypatch.setattr(leadership._requests, "start", start)
+        monkeypatch.setattr(leadership._requests, "_send_request", answer)
+        return await leadership.carry_out([MOVE], may_act=lambda: "ListPartitionReassignmentsRequest" not in asked)
+
+    (end,) = asyncio.run(story())
+    assert "another instance is active" in end.failure
+    assert ["AlterPartitionReassignmentsRequest", "ListPartitionReassignmentsRequest"] == asked

@@ -1,9 +1,13 @@
 """Who lives, and who is lost, by what an instance hears."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from services.placement import watch
 from services.placement.watch import Watch
+from topics.catalogue import METRICS_HOSTS
+from topics.messages import HostMetrics, Moments
 
 HOSTS = ("a", "b")
 
@@ -55,3 +59,40 @@ def test_who_was_deaf_listens_again_before_it_judges(clock: Clock) -> None:
     assert {} == listener.lost(HOSTS, now_ms=0)
     clock.seconds(2, listener, "a")
     assert ["b"] == list(listener.lost(HOSTS, now_ms=0))
+
+
+def test_what_is_no_report_is_skipped_and_the_next_report_is_heard(clock: Clock) -> None:
+    """Anybody may write to the topic. One keyless record once ended the watch, and with it all care for lost hosts."""
+    listener = Watch("nowhere", silent_s_max=5.0)
+    report = HostMetrics(
+        host="a",
+        boot_id="1",
+        second=1,
+        cpu=0.1,
+        memory_bytes=1,
+        capacity=1.0,
+        operators=0,
+        loop_delay_ms=Moments(0, 0.0, 0.0),
+        loop_delay_ms_max=0.0,
+        clock_offset_ms=0.0,
+    )
+    listener.read(
+        [
+            SimpleNamespace(key=None, value=None, offset=0),
+            SimpleNamespace(key=None, value=b"{}", offset=1),
+            SimpleNamespace(key=b"ghost", value=b"\xff", offset=2),
+            SimpleNamespace(key=b"a", value=METRICS_HOSTS.codec.encode(report, topic=METRICS_HOSTS.name), offset=3),
+        ]
+    )
+    assert {"a"} == listener.live()
+    assert 3 == listener.garbage
+
+
+def test_garbage_alone_is_nobody_heard(clock: Clock) -> None:
+    """Else somebody's garbage would make a deaf instance judge."""
+    listener = Watch("nowhere", silent_s_max=5.0)
+    clock.seconds(3, listener, "a", "b")
+    for offset in range(6):
+        clock.seconds(1, listener)
+        listener.read([SimpleNamespace(key=b"a", value=b"", offset=offset)])
+    assert {} == listener.lost(HOSTS, now_ms=0)

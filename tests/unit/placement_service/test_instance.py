@@ -1,0 +1,150 @@
+"""An instance and its parts, without a broker."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from services.host.clock import BrokerClock
+from services.placement import instance
+from services.placement.instance import Instance
+from services.placement.params import PlacementParams
+from services.placement.situation import Situation
+
+PATIENCE_S = 20.0
+BROKER_MS = 5_000_000.0
+
+
+class Part:
+    """Any part that runs in the background: for ever, or until it `breaks`. `diary`: what the parts did, in order."""
+
+    diary: list[str]
+    breaks: asyncio.Event | None = None
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    async def run(self, *_: Any) -> None:
+        try:
+            await (self.breaks or asyncio.Event()).wait()
+        finally:
+            self.diary.append(f"{type(self).__name__.lower()} ended")
+        raise RuntimeError("no more")
+
+
+class Follower(Part):
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def catch_up(self) -> None: ...
+    async def reread(self) -> None: ...
+
+    async def fresh(self) -> None:
+        if self.breaks is not None and self.breaks.is_set():
+            await asyncio.Event().wait()  # as the real one, which waits for what `run` reads
+
+
+class Keeper(Part):
+    """It always has the lease, and knows the broker's time."""
+
+    clock = BrokerClock(local=lambda: BROKER_MS)
+
+    def want(self, lease: str) -> None: ...
+    async def drop(self, lease: str) -> None: ...
+    def term(self, lease: str) -> int:
+        return 7
+
+    def newest_term(self, lease: str) -> int | None:
+        return None
+
+
+class Watch(Part):
+    def live(self) -> frozenset[str]:
+        return frozenset()
+
+    def lost(self, hosts: set[str], *, now_ms: int) -> dict[str, int]:
+        return {}
+
+
+class Edges(Part):
+    def __init__(self, *_: Any, situation: Callable[[], Situation], **__: Any) -> None:
+        self.situation = situation
+
+    def take_told(self) -> list[Any]:
+        self.diary.append(f"it is {self.situation().now_ms}")
+        return []
+
+
+class Writer(Part):
+    async def fence(self) -> None: ...
+
+    async def close(self) -> None:
+        self.diary.append("writer closed")
+
+
+class Cluster(Part):
+    async def ensure(self, topics: Any) -> None: ...
+
+
+PARTS: dict[str, type[Part]] = {
+    "RegistryFollower": Follower,
+    "LeaseKeeper": Keeper,
+    "Watch": Watch,
+    "EdgeLeaders": Edges,
+    "FencedWriter": Writer,
+    "Broker": Cluster,
+}
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, asyncio.Event], list[str]]:
+    """Puts the parts above in the place of the real ones; the named one breaks at the event."""
+
+    def put(victim: str, breaks: asyncio.Event) -> list[str]:
+        diary: list[str] = []
+        for name, part in PARTS.items():
+            more = {"diary": diary, "breaks": breaks if name == victim else None}
+            monkeypatch.setattr(instance, name, type(part.__name__, (part,), more))
+        return diary
+
+    return put
+
+
+@pytest.mark.parametrize("victim", ["Watch", "RegistryFollower", "EdgeLeaders"])
+def test_an_active_instance_of_which_a_part_has_ended_gives_its_lease_back_and_ends(
+    play: Callable[[str, asyncio.Event], list[str]], victim: str
+) -> None:
+    """An instance that hears nobody and keeps its lease keeps the others from acting, for ever."""
+    breaks = asyncio.Event()
+    diary = play(victim, breaks)
+
+    async def run() -> Instance:
+        one = Instance(PlacementParams("p", "127.0.0.1:1"))
+        running = asyncio.create_task(one.run())
+        async with asyncio.timeout(PATIENCE_S):
+            while not one.is_active:
+                await asyncio.sleep(0.01)
+            breaks.set()
+            with pytest.raises(RuntimeError, match="no more"):
+                await running
+        return one
+
+    assert not asyncio.run(run()).is_active
+    assert diary.index("writer closed") < diary.index("keeper ended"), "it must not write after its lease"
+
+
+def test_an_active_instance_goes_by_the_brokers_time(play: Callable[[str, asyncio.Event], list[str]]) -> None:
+    """Hosts do so too: by its own clock it would wait for words that seem too old for ever, or believe old ones."""
+    diary = play("nobody", asyncio.Event())
+
+    async def run() -> None:
+        one = Instance(PlacementParams("p", "127.0.0.1:1"))
+        running = asyncio.create_task(one.run())
+        async with asyncio.timeout(PATIENCE_S):
+            while not diary:
+                await asyncio.sleep(0.01)
+            one.stop()
+            await running
+
+    asyncio.run(run())
+    assert f"it is {BROKER_MS:.0f}" == diary[0]
