@@ -1,4 +1,4 @@
-"""The model of single flows: pins, floors, lag, routes, and which segments are the same."""
+"""The model of single flows: pins, floors, lag, routes, and what others run of it."""
 
 from collections.abc import Mapping
 
@@ -98,22 +98,3 @@ def test_the_routes_of_a_split_carry_what_their_readers_saw() -> None:
     }
     heads = {segment.operators[0]: segment.id for segment in graph.segments}
     assert (0.9, 0.1) == pytest.approx((rates[heads["big-n"]], rates[heads["small-n"]]))
-
-
-def test_equal_segments_of_different_flows_have_one_identity() -> None:
-    """That is what reuse goes by: the same records in the same partitions, with the same promise of delivery."""
-
-    def first(graph: FlowGraph) -> str:
-        return model_flow(graph, REGIONS).flow.tasks[0].identity
-
-    same = first(counting(name="f"))
-    assert same
-    assert same == first(counting(name="g"))
-    others = [counting("city"), counting(where="a > 1"), counting(delivery="exactly_once")]
-    assert 4 == len({same, *(first(other) for other in others)})
-
-
-def test_a_segment_that_writes_to_a_sink_is_never_reused() -> None:
-    """Its topic is the flow's own: another flow's readers would not find their records there."""
-    tasks = model_flow(counting(), REGIONS).flow.tasks
-    assert "" == tasks[-1].identity
