@@ -71,12 +71,20 @@ def kept_for_others(situation: Situation) -> Kept:
     """What must go on, whatever becomes of its own flow."""
     found: dict[str, set[str]] = {}
     for segment_id, tappers in readers(situation.view).items():
-        known = situation.flows.get(segment_id.rpartition(".")[0])
-        segment = segment_of(known.graph, segment_id) if known is not None else None
-        if known is not None and segment is not None:
-            for each in feeding(known.graph, segment):
-                found.setdefault(each, set()).update(tappers)
+        for each in _kept_with(segment_id, situation):
+            found.setdefault(each, set()).update(tappers)
     return {segment: tuple(sorted(tappers)) for segment, tappers in found.items()}
+
+
+def _kept_with(segment_id: str, situation: Situation) -> frozenset[str]:
+    """A segment and what feeds it. Of a revision that has it no longer and should not be there: all that served."""
+    flow = segment_id.rpartition(".")[0]
+    known = situation.flows.get(flow)
+    segment = segment_of(known.graph, segment_id) if known is not None else None
+    if known is not None and segment is not None:
+        return feeding(known.graph, segment)
+    serving = (each for each in situation.view.placements.values() if each.flow == flow and each.serves)
+    return frozenset({segment_id, *(each.segment for each in serving)})
 
 
 def serve(situation: Situation, *, by: str) -> Iterator[Entry]:
