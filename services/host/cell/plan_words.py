@@ -63,7 +63,7 @@ def plan_message(
     )
 
 
-def ended_plan(leader: Leader, taps: tuple[SegmentTap, ...], *, revision: int, term: int, now_ms: int) -> CommittedPlan:
+def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> CommittedPlan:
     """The flow runs nowhere any more. Its epoch stays: it never starts again."""
     return CommittedPlan(
         flow=leader.flow.name,

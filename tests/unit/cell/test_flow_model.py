@@ -98,3 +98,15 @@ def test_the_routes_of_a_split_carry_what_their_readers_saw() -> None:
     }
     heads = {segment.operators[0]: segment.id for segment in graph.segments}
     assert (0.9, 0.1) == pytest.approx((rates[heads["big-n"]], rates[heads["small-n"]]))
+
+
+def test_what_others_run_is_measured_by_those_who_read_it() -> None:
+    """No host reports of it under this flow's name, and a flow that looks idle would be put anywhere."""
+    graph = counting()
+    rows = [row(graph, "counts", second, arrivals=500, outputs=500) for second in range(10)]
+    served = graph.segments[0].id
+
+    model = model_flow(graph, REGIONS, measure_flow(rows, {}, span_s=10), served=[served])
+
+    (edge,) = [edge for edge in model.flow.graph.edges if model.flow.edges[edge.index].tail == served]
+    assert 0.5 == pytest.approx(edge.rate_per_ms)

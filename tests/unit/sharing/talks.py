@@ -28,7 +28,8 @@ def talk(
 
 def _flow(name: str, *, by: str, where: str, then: str, delivery: Any, partitions: int, raw: bool, emit: str) -> Flow:
     flow = Flow(name, delivery=delivery)
-    kept = flow.source("clicks", topic="clicks", key="id", partitions=partitions).filter(where, name="kept")
+    clicks = flow.source("clicks", topic="clicks", at="a", key="id", partitions=partitions)
+    kept = clicks.filter(where, name="kept")
     if raw:
         kept.sink("raw", topic=f"{name}-raw")
     counts = kept.aggregate(by=[by, "team", "shop"], emit={"n": "count()"}, name="counts")
