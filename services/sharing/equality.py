@@ -2,13 +2,14 @@
 
 Equal operators are not enough. The whole way from the sources must be cut, keyed and partitioned alike; and a flow
 decodes only those fields of its sources that it reads somewhere, so the one that serves must decode all that the one
-that taps reads.
+that taps reads. It must also commit as often as the other's bound on latency asks for.
 """
 
 import hashlib
 import json
 from collections.abc import Iterator
 
+from services.host.segment_plan import commit_interval_ms
 from services.operators.pruning import Fields, fields_read
 from topics.flow.graph import Edge, FlowGraph, Segment
 from topics.messages import SegmentTap, TappedEdge
@@ -59,7 +60,7 @@ def promise(graph: FlowGraph, segment: Segment) -> str:
     sources = sorted({edge.upstream for edge in segment.inputs if edge.kind == "source"})
     fields = [[name, sorted(known) if (known := read[name]) is not None else None] for name in sources]
     outputs = [[topic_of(graph, edge), *_lands(graph, edge)] for edge in segment.outputs if edge.kind in INNER]
-    return _digest([segment.id, graph.spec.delivery, fields, outputs])
+    return _digest([segment.id, graph.spec.delivery, _held_ms(graph), fields, outputs])
 
 
 def tapped_edges(graph: FlowGraph, server: FlowGraph, tap: SegmentTap) -> tuple[TappedEdge, ...]:
@@ -73,8 +74,17 @@ def tapped_edges(graph: FlowGraph, server: FlowGraph, tap: SegmentTap) -> tuple[
             raise CannotTapError(f"{segment.id} writes to a sink, which belongs to {flow.spec.name} alone")
     if shape(graph, mine) != shape(server, theirs):
         raise CannotTapError(f"{mine.id} and {theirs.id} do not write the same")
+    if _held_ms(server) > _held_ms(graph):
+        raise CannotTapError(
+            f"{server.spec.name} commits every {_held_ms(server):g} ms, too rarely for {graph.spec.name}"
+        )
     _check_fields(graph, mine, server, theirs)
     return tuple(_matched(graph, mine, server, theirs, tap))
+
+
+def _held_ms(graph: FlowGraph) -> float:
+    """How long records may lie on an edge before they may be read; at least once nobody waits for a commit."""
+    return commit_interval_ms(graph.spec) if graph.spec.delivery == "exactly_once" else 0.0
 
 
 def _fed_by(graph: FlowGraph, edge: Edge) -> list[object]:

@@ -81,4 +81,4 @@ SUMMING = Case(
     {"sums": "sum"},
     {"sums": Lanes(("n",), "m")},
 )
-"""These two have all but their ends in common, on the same topic: the one that comes second reads what the first counts."""
+"""These two have all but their ends in common, on the same topic: who comes second reads what the first one counts."""

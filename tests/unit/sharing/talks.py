@@ -9,37 +9,37 @@ from topics.flow.builder import Flow
 from topics.flow.graph import FlowGraph
 from topics.messages import CommittedPlan, FlowRevision, Placement, SegmentTap
 
+DEFAULTS: dict[str, Any] = {
+    "by": "user",
+    "where": "size > 0",
+    "then": "team",
+    "emit": "sum(n)",
+    "delivery": "exactly_once",
+    "latency_ms": None,
+    "partitions": 4,
+    "raw": False,
+}
 
-def talk(
-    name: str,
-    *,
-    by: str = "user",
-    where: str = "size > 0",
-    then: str = "team",
-    delivery: Any = "exactly_once",
-    partitions: int = 4,
-    raw: bool = False,
-    emit: str = "sum(n)",
-) -> FlowGraph:
+
+def talk(name: str, **other: Any) -> FlowGraph:
     """kept (a filter), counts by a key, and totals by another one: three segments. `raw`: kept has a sink, too."""
-    settings = {"by": by, "where": where, "then": then, "delivery": delivery, "partitions": partitions}
-    return _flow(name, **settings, raw=raw, emit=emit).graph()
+    return _flow(name, DEFAULTS | other).graph()
 
 
-def _flow(name: str, *, by: str, where: str, then: str, delivery: Any, partitions: int, raw: bool, emit: str) -> Flow:
-    flow = Flow(name, delivery=delivery)
-    clicks = flow.source("clicks", topic="clicks", at="a", key="id", partitions=partitions)
-    kept = clicks.filter(where, name="kept")
-    if raw:
+def text_of(name: str, **other: Any) -> str:
+    return _flow(name, DEFAULTS | other).to_yaml()
+
+
+def _flow(name: str, how: dict[str, Any]) -> Flow:
+    flow = Flow(name, delivery=how["delivery"], latency_ms=how["latency_ms"])
+    clicks = flow.source("clicks", topic="clicks", at="a", key="id", partitions=how["partitions"])
+    kept = clicks.filter(how["where"], name="kept")
+    if how["raw"]:
         kept.sink("raw", topic=f"{name}-raw")
-    counts = kept.aggregate(by=[by, "team", "shop"], emit={"n": "count()"}, name="counts")
-    counts.aggregate(by=[then], emit={"total": emit}, name="totals").sink("out", topic=f"{name}-out")
+    counts = kept.aggregate(by=[how["by"], "team", "shop"], emit={"n": "count()"}, name="counts")
+    totals = counts.aggregate(by=[how["then"]], emit={"total": how["emit"]}, name="totals")
+    totals.sink("out", topic=f"{name}-out")
     return flow
-
-
-def text_of(name: str, **more: Any) -> str:
-    settings = {"by": "user", "where": "size > 0", "then": "team", "delivery": "exactly_once", "partitions": 4}
-    return _flow(name, **(settings | {"raw": False, "emit": "sum(n)"} | more)).to_yaml()
 
 
 def segment(graph: FlowGraph, operator: str) -> str:

@@ -80,6 +80,16 @@ def test_who_serves_must_pass_on_all_fields_that_are_read() -> None:
     assert tapped_edges(count, total, tap(count, total, "kept"))
 
 
+def test_who_serves_must_commit_as_often_as_the_other_one_asks_for() -> None:
+    """Exactly once a record waits for the commit, however near its reader's bound is."""
+    slow, quick = talk("slow"), talk("quick", latency_ms=40)
+    with pytest.raises(CannotTapError, match="too rarely for quick"):
+        tapped_edges(quick, slow, tap(quick, slow))
+    assert tapped_edges(slow, quick, tap(slow, quick))
+    quick, slow = (talk(name, delivery="at_least_once", latency_ms=ms) for name, ms in (("q", 40), ("s", 4_000)))
+    assert tapped_edges(quick, slow, tap(quick, slow)), "here nobody waits"
+
+
 def test_a_promise_holds_the_fields_and_the_topics() -> None:
     """The segment's id is the same: what it passes on is not."""
     one, other = fields("f", {"n": "count()"}), fields("f", {"n": "sum(price)"})
