@@ -40,11 +40,11 @@ from services.host.cell.known_models import KnownModels, is_warning
 from services.host.cell.pins import pin
 from services.host.cell.plan_words import Prediction, ended_plan, plan_message
 from services.host.cell.rows import RecentRows
-from services.host.cell.served import AreWhole, find_taps, served_at, served_model
+from services.host.cell.served import served_at, served_model
+from services.host.cell.taps import AreWhole, Taps
 from services.host.graphs import compiled
 from services.registry.view import RegistryView
-from services.sharing.counts import fixed_taps, may_serve
-from services.sharing.taps import still_tapped
+from services.sharing.counts import fixed_taps
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
 from topics.messages import CommittedPlan, FlowRevision, HotSpotModel, Model, SegmentTap
@@ -129,11 +129,9 @@ class Leaders:
         self._fresh = fresh
         self._now_ms = now_ms
         self._delays = delays
-        self._are_whole = are_whole
         self._params = params
         self._view = RegistryView()
-        self._alone: set[str] = set()
-        """Flows that found no place with what they would read of others, and look for one by themselves."""
+        self._taps = Taps(graph_of=self._graph, are_whole=are_whole)
         self._led: dict[str, Led] = {}
         self._graphs: dict[str, tuple[int, FlowGraph | None]] = {}
         self._surface = Surface({}, {}, False)
@@ -184,7 +182,7 @@ class Leaders:
             return
         now_ms = int(self._now_ms())
         if isinstance(decided, GaveUp) and led.taps and fixed_taps(self._view, flow) is None:
-            self._alone.add(flow)
+            self._taps.alone.add(flow)
         elif isinstance(decided, GaveUp):
             self._unexplained[flow] = decided
         elif isinstance(decided, Stayed):
@@ -268,29 +266,13 @@ class Leaders:
             self._retire(name)
         elif led is None or led.term != term:
             await self._fresh()
-            taps = await self._taps(graph)
+            taps = await self._taps.of(graph, view)
             if view.flows.get(name) is revision:  # else the next round sees to it
                 self._begin(revision, graph, view.plans.get(name), term, taps)
-        elif led.revision != revision.revision or not self._may_go_on(name, led):
-            self._replace(revision, graph, await self._taps(graph))
+        elif led.revision != revision.revision or not self._taps.may_stay(led.taps, graph, view):
+            self._replace(revision, graph, await self._taps.of(graph, view))
         else:
             self._remodel(name, led)
-
-    async def _taps(self, graph: FlowGraph) -> tuple[SegmentTap, ...]:
-        """What other flows run for a flow: chosen once, before it runs for the first time under its name."""
-        fixed = fixed_taps(self._view, graph.spec.name)
-        if fixed is not None:
-            return still_tapped(graph, fixed)
-        if graph.spec.name in self._alone:
-            return ()
-        return await find_taps(graph, self._view, graph_of=self._graph, are_whole=self._are_whole)
-
-    def _may_go_on(self, name: str, led: Led) -> bool:
-        """Whether a flow taps what it may. Until it runs, a flow that was to serve it may end."""
-        fixed = fixed_taps(self._view, name)
-        if fixed is not None:
-            return led.taps == (still_tapped(led.graph, fixed) if fixed else ())
-        return not led.taps or (name not in self._alone and all(may_serve(self._view, tap.server) for tap in led.taps))
 
     async def _graph(self, revision: FlowRevision) -> FlowGraph | None:
         """The compiled flow; None if it can't be compiled, which is told once."""
@@ -375,7 +357,7 @@ class Leaders:
 
     async def _leave(self, name: str) -> None:
         self._retire(name)
-        self._alone.discard(name)
+        self._taps.alone.discard(name)
         await self._leases.drop(lease_of(name))
 
     def _retire(self, name: str) -> None:
