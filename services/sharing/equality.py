@@ -7,7 +7,7 @@ that taps reads. It must also commit as often as the other's bound on latency as
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from services.host.segment_plan import commit_interval_ms
 from services.operators.pruning import Fields, fields_read
@@ -69,9 +69,8 @@ def tapped_edges(graph: FlowGraph, server: FlowGraph, tap: SegmentTap) -> tuple[
     if mine is None or theirs is None:
         flow, missing = (graph, tap.segment) if mine is None else (server, tap.server_segment)
         raise CannotTapError(f"flow {flow.spec.name} has no segment {missing}")
-    for flow, segment in ((graph, mine), (server, theirs)):
-        if any(edge.kind == "sink" for edge in segment.outputs):
-            raise CannotTapError(f"{segment.id} writes to a sink, which belongs to {flow.spec.name} alone")
+    _check_sinks(graph, {mine.id})
+    _check_sinks(server, feeding(server, theirs))  # when its flow is withdrawn all of this goes on, and no sink may
     if shape(graph, mine) != shape(server, theirs):
         raise CannotTapError(f"{mine.id} and {theirs.id} do not write the same")
     if _held_ms(server) > _held_ms(graph):
@@ -80,6 +79,12 @@ def tapped_edges(graph: FlowGraph, server: FlowGraph, tap: SegmentTap) -> tuple[
         )
     _check_fields(graph, mine, server, theirs)
     return tuple(_matched(graph, mine, server, theirs, tap))
+
+
+def _check_sinks(graph: FlowGraph, segments: Collection[str]) -> None:
+    for segment in graph.segments:
+        if segment.id in segments and any(edge.kind == "sink" for edge in segment.outputs):
+            raise CannotTapError(f"{segment.id} writes to a sink, which belongs to {graph.spec.name} alone")
 
 
 def _held_ms(graph: FlowGraph) -> float:

@@ -112,7 +112,7 @@ def test_two_flows_share_a_segment_and_the_first_may_go(hosts: Any, service: Any
     assert {"real": {(second.name,)}, "pages": {(second.name,)}, "last": {()}} == serving(first)
     until_equal(second, "m", records[:1_500])
 
-    with first.feeding(records[1_500:3_500]):
+    with first.feeding(records[1_500:3_500], chunk=25, every_s=0.1):
         victim = min(placed(first)["pages"])
         hosts.end(victim.partition("-")[0], signal.SIGKILL)
         first.until(lambda: victim not in placed(first)["pages"], "the shared segment is placed anew")
@@ -121,7 +121,7 @@ def test_two_flows_share_a_segment_and_the_first_may_go(hosts: Any, service: Any
     until_equal(first, "k", records[:3_500])
     until_equal(second, "m", records[:3_500])
 
-    with first.feeding(records[3_500:]):
+    with first.feeding(records[3_500:], chunk=25, every_s=0.1):
         withdraw(first)
         first.until(lambda: set(placed(first)) == {"real", "pages"}, "only what is shared is left of the first flow")
     until_equal(second, "m", records)

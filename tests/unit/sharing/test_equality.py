@@ -59,8 +59,11 @@ def test_an_edge_by_another_key_serves_nobody() -> None:
 def test_a_segment_that_writes_to_a_sink_serves_nobody() -> None:
     """When its flow is withdrawn the sink must stop, and the rest go on: it can't do both."""
     graph, server = talk("g"), talk("f", raw=True)
+    for operator in ("kept", "counts"):  # the latter does not, but what feeds it does
+        with pytest.raises(CannotTapError, match="writes to a sink"):
+            tapped_edges(graph, server, tap(graph, server, operator))
     with pytest.raises(CannotTapError, match="writes to a sink"):
-        tapped_edges(graph, server, tap(graph, server, "kept"))
+        tapped_edges(server, graph, tap(server, graph, "kept"))
 
 
 def fields(name: str, emit: dict[str, str]) -> FlowGraph:
