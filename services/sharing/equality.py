@@ -59,7 +59,9 @@ def promise(graph: FlowGraph, segment: Segment) -> str:
     read = _fields_read(graph)
     sources = sorted({edge.upstream for edge in segment.inputs if edge.kind == "source"})
     fields = [[name, sorted(known) if (known := read[name]) is not None else None] for name in sources]
-    outputs = [[topic_of(graph, edge), *_lands(graph, edge)] for edge in segment.outputs if edge.kind in INNER]
+    outputs = [
+        [topic_of(graph, edge) if edge.kind in INNER else edge.kind, *_lands(graph, edge)] for edge in segment.outputs
+    ]
     return _digest([segment.id, graph.spec.delivery, _held_ms(graph), fields, outputs])
 
 

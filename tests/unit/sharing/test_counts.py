@@ -100,6 +100,12 @@ def test_a_revision_without_the_shared_segment_is_refused_by_name() -> None:
         check_serving(both(), talk("f", where="size > 7"))
 
 
+def test_a_served_flow_gets_no_sink_where_others_read() -> None:
+    """It could not stop when the flow is withdrawn."""
+    with pytest.raises(RegistryError, match="g read what kept of f give"):
+        check_serving(both(), talk("f", raw=True))
+
+
 def test_a_served_flow_that_was_withdrawn_may_be_submitted_again() -> None:
     """It just goes on."""
     view = both()
