@@ -71,15 +71,17 @@ class Leader:
         last_epoch: int = 0,
         seniority: int = 0,
         running: Plan | None = None,
+        home: str | None = None,
     ) -> None:
         """`fastest_capacity` of any host bounds from below what a placement can cost.
 
         `last_epoch` is the newest epoch the registry knows of this flow: a leader that comes back counts on from it.
         `running` is the plan that the registry says runs: a leader that takes over begins with it.
         `seniority` is the flow's place in the order of submission (smaller is older): flows tap only older ones.
+        `home` is the host where it lives, if that is not the host of the flow's first source.
         """
         self.flow = flow
-        self.host = flow.sources[0].host
+        self.host = home or flow.sources[0].host
         self.params = params
         self.ants = ants
         self.phase = Phase.RESTING

@@ -16,6 +16,7 @@ from services.registry.changes import flow_of
 from services.registry.pauses import predicted_pause_ms
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
+from services.sharing.words import shared_lines
 from topics import catalogue
 from topics.messages import Decision
 
@@ -56,6 +57,7 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dic
         "predicted_at_last_segment_ms": predicted[1] if predicted is not None else None,
         "measured_latency_ms_p50": max(measured, default=None),
         "predicted_pause_ms": predicted_pause_ms(view),
+        "shared": shared_lines(view, flow),
         "segments": [_segment(view, flow, segment, lines) for segment in _segments(view, flow)],
         "alternatives": list(plan.alternatives) if plan is not None else [],
         "last_decision": decisions[-1] if decisions else None,
@@ -85,6 +87,8 @@ def _segment(view: RegistryView, flow: str, segment: str, lines: list[OperatorLi
     lost = [each for each in (plan.alternatives if plan is not None else ()) if segment in each.hosts]
     if plan is None:
         why = "it was put here by hand or by stigmergy run: the flow has no plan"
+    elif view.flows[flow].state == "withdrawn":
+        why = "the flow is withdrawn, but others read this"
     elif [wanted] == here:
         why = f"plan {plan.hash}: {plan.reason}"
     else:
@@ -118,6 +122,8 @@ def _show(values: dict[str, Any]) -> None:
                 f"measured {f'{measured:.1f} ms (median)' if measured is not None else 'not yet'}",
                 soft_wrap=True,
             )
+    for line in values["shared"]:
+        console.print(f"  {line}", soft_wrap=True)
     for segment in values["segments"]:
         name = f"{', '.join(segment['operators'])} on {', '.join(segment['hosts'])}"
         console.print(Text.assemble(("  ", ""), (name, "bold"), f": {segment['why']}"), soft_wrap=True)

@@ -14,6 +14,7 @@ from services.cli.screen import console, print_json
 from services.registry.liveness import live_hosts
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
+from services.sharing.words import lingers_for, shared_lines
 
 app = typer.Typer()
 
@@ -36,8 +37,11 @@ def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: A
         where = ", ".join(row["hosts"])
         table.add_row(row["flow"], str(row["revision"]), _state(row), running, f"{row['lag']:,}", where)
     console.print(table)
-    for line in trouble_lines(rows):
-        console.print(line, soft_wrap=True)
+    for row in rows:
+        for line in row["shared"]:
+            console.print(Text.assemble((f"{row['flow']}: ", "bold"), line), soft_wrap=True)
+    for trouble in trouble_lines(rows):
+        console.print(trouble, soft_wrap=True)
 
 
 def look_at_flows(bootstrap: str) -> list[dict[str, Any]]:
@@ -74,6 +78,8 @@ def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]
     state: str = flow.state
     if placed and state != "withdrawn":
         state = "waiting" if silent else "running" if running == len(placed) else "starting"
+    elif lingers_for(view, name):
+        state = "lingering"
     trouble = [f"{slot[0]}/{slot[1]} is parked on {statuses[slot].host}: {statuses[slot].reason}" for slot in parked]
     for host in silent:
         count = sum(each.host == host for each in placed.values())
@@ -88,6 +94,7 @@ def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]
         "lag": sum(status.lag for status in statuses.values()),
         "hosts": sorted({str(each.host) for each in placed.values()}),
         "trouble": trouble,
+        "shared": shared_lines(view, name),
     }
 
 

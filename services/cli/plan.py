@@ -90,6 +90,7 @@ def plan_values(view: RegistryView, plan: CommittedPlan) -> dict[str, Any]:
         "predicted_cost_ms": plan.cost_ms,
         "predicted_pause_ms": predicted_pause_ms(view) if any(move["from"] for move in moves) else 0.0,
         "basis": plan.basis,
+        "taps": [{"segment": tap.segment, "served_by": tap.server} for tap in plan.taps],
         "moves": moves,
         "is_carried_out": not moves,
     }
@@ -102,6 +103,8 @@ def _show(values: dict[str, Any]) -> None:
         f"predicted latency {values['predicted_latency_ms']:.1f} ms, cost {values['predicted_cost_ms']:.1f} ms"
         f" ({', '.join(f'{name} {basis}' for name, basis in sorted(values['basis'].items())) or 'no basis told'})"
     )
+    for tap in values["taps"]:
+        console.print(f"{tap['segment']} is served by {tap['served_by']}, which runs an equal one", soft_wrap=True)
     if values["is_carried_out"]:
         console.print("It is what runs now.")
         return

@@ -16,6 +16,7 @@ from services.cli.screen import console, print_json
 from services.registry.changes import withdrawn
 from services.registry.snapshot import read_registry
 from services.registry.write import write
+from services.sharing.words import lingers_for
 from topics.messages import FlowRevision, Placement
 
 app = typer.Typer()
@@ -28,14 +29,19 @@ def withdraw(
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a flow: hosts drain and stop its segments. Run it again later and it goes on where it stopped."""
+    """End a flow: hosts drain and stop its segments. Run it again later and it goes on where it stopped.
+
+    What other flows read of it goes on until they have ended, too.
+    """
     address = bootstrap_of(bootstrap, home)
-    entries = withdrawn(read_registry(address), flow, now_ms=time.time_ns() // 1_000_000)
+    view = read_registry(address)
+    entries = withdrawn(view, flow, now_ms=time.time_ns() // 1_000_000)
     is_placed_by_us = placed_by(address) is None
     write(address, [entry for entry in entries if is_placed_by_us or isinstance(entry[1], FlowRevision)])
-    freed = sum(isinstance(message, Placement) for _, message in entries)
+    freed, readers = sum(isinstance(message, Placement) for _, message in entries), lingers_for(view, flow)
     if as_json:
-        print_json({"flow": flow, "withdrawn": True, "placements_ended": freed})
+        print_json({"flow": flow, "withdrawn": True, "placements_ended": freed, "lingers_for": readers})
     else:
         done = f" is withdrawn; {freed} partitions of its segments drain and stop"
+        done += f"; what {', '.join(readers)} read of it goes on until they have ended" if readers else ""
         console.print(Text.assemble(("✓ ", "bold green"), (flow, "bold"), done), soft_wrap=True)

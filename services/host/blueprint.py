@@ -14,9 +14,11 @@ from services.host.graphs import compiled
 from services.host.memory import MakeCaller
 from services.host.plan_topics import declarations
 from services.host.segment_plan import SegmentPlan, UnknownTopicError, plan_segment
+from services.host.wanted import Terms
 from services.operators.functions import FunctionError
 from services.operators.program import Program
 from services.operators.wiring import segment_program
+from services.sharing.equality import promise
 from topics.admin import ClusterError, Difference
 from topics.errors import TopicNameError
 from topics.flow.problems import FlowError
@@ -28,7 +30,9 @@ class CannotRunError(Exception):
     """A segment can't run as things are; it is tried again when they change."""
 
 
-async def blueprint(segment_id: str, text: str, broker: Broker, *, caller: MakeCaller) -> SegmentPlan:
+async def blueprint(
+    segment_id: str, text: str, broker: Broker, *, caller: MakeCaller, terms: Terms | None = None
+) -> SegmentPlan:
     """The plan of a segment, with all its topics on the cluster. Raises CannotRunError."""
     try:
         graph = await asyncio.to_thread(compiled, text)
@@ -37,8 +41,10 @@ async def blueprint(segment_id: str, text: str, broker: Broker, *, caller: MakeC
                 f"flow {graph.spec.name} has no segment {segment_id} any more; place it anew with stigmergy run"
             )
         counts = await broker.partitions()
-        plan = plan_segment(graph, segment_id, counts)
+        terms = terms or Terms()
+        plan = plan_segment(graph, segment_id, counts, terms.reads)
         _check_sources(plan)
+        _check_promise(plan, terms)
         program = segment_program(plan.graph, plan.segment, caller=caller)
         await _check_functions(program)
         differences = await broker.ensure(declarations(plan, changelog_topics(graph, program).values()))
@@ -66,6 +72,15 @@ def _check_sources(plan: SegmentPlan) -> None:
                 f"{each.name}: the flow says that topic {each.topic} has {each.source.partitions} partitions, "
                 f"the broker says {each.partitions}; correct the flow"
             )
+
+
+def _check_promise(plan: SegmentPlan, terms: Terms) -> None:
+    """A revision that was submitted in the same moment in which others began to read must not reach them."""
+    if terms.promise not in (None, promise(plan.graph, plan.segment)):
+        raise CannotRunError(
+            f"this revision of {plan.flow} writes something else than other flows read; submit it as it was, or "
+            "withdraw those (stigmergy flows names them)"
+        )
 
 
 def _check_topics(differences: Sequence[Difference]) -> None:

@@ -1,9 +1,10 @@
 """What a host asks the cluster and makes on it, in threads: the admin client blocks."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from topics.admin import ClusterError, Difference, connect, ensure
 from topics.topic import Declaration
@@ -36,3 +37,20 @@ class Broker:
         except KafkaException as fault:
             raise ClusterError(f"no broker answered: {fault.args[0].str()}") from fault
         return {number: (str(broker.host), broker.port) for number, broker in cluster.brokers.items()}
+
+    async def are_whole(self, topics: Collection[str]) -> bool:
+        """Whether all of these topics are there and have all that was ever written to them. Raises ClusterError."""
+        counts = await self.partitions()
+        if not set(topics) <= set(counts):
+            return False
+        return await asyncio.to_thread(self._begin_at_0, {topic: counts[topic] for topic in topics})
+
+    def _begin_at_0(self, counts: dict[str, int]) -> bool:
+        wanted = {
+            TopicPartition(topic, each): OffsetSpec.earliest() for topic in counts for each in range(counts[topic])
+        }
+        try:
+            asked = self._admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
+            return all(future.result().offset == 0 for future in asked.values())
+        except KafkaException as fault:
+            raise ClusterError(f"no broker told where topics begin: {fault.args[0].str()}") from fault

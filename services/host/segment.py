@@ -17,6 +17,7 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError
 
+from services.host.beginnings import FirstRecordsGoneError, check_beginnings
 from services.host.committed import committed_offsets
 from services.host.disk import StateFullError
 from services.host.ending import end
@@ -59,7 +60,7 @@ class OverMemoryError(Exception):
     """The host takes too much memory, and this partition has the most state: it is parked at once."""
 
 
-BROKEN = (BrokenFunctionError, FailsOnEverythingError, StateFullError, OverMemoryError)
+BROKEN = (BrokenFunctionError, FailsOnEverythingError, StateFullError, OverMemoryError, FirstRecordsGoneError)
 
 
 @dataclass(slots=True)
@@ -323,6 +324,7 @@ class Segment:
             committed = await committed_offsets(self._consumer._coordinator, partitions)
         fresh = [at for at in partitions if at not in committed]
         beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
+        check_beginnings(self.plan.inputs, beginnings)
         return committed | {at: (offset, "") for at, offset in beginnings.items()}
 
     def lag(self, partition: int) -> int:

@@ -3,13 +3,14 @@
 It follows from the compiled flow and from what only the broker knows, the partition counts of the user's topics.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from services.operators.pruning import Fields, fields_read
 from services.operators.wiring import input_name
 from topics.flow.graph import Edge, FlowGraph, Segment
 from topics.flow.specs import Delivery, FlowSpec, Sink, Source
+from topics.messages import TappedEdge
 from topics.names import edge_topic, snapshot_topic
 
 COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_once": 500}
@@ -28,7 +29,7 @@ class Input:
 
     `idle_ms`: how long a partition may be silent until nobody waits for it; None for an edge, whose writers say so.
     `tells`: whether what can't be read, or comes late, is set aside by this segment. Of those that read a source one
-    does, so that each such record is told once.
+    does, so that each such record is told once. `server`: the flow to which an edge topic belongs, if it is another.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Input:
     upstream_partitions: int
     idle_ms: int | None
     tells: bool = True
+    server: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,17 @@ class SegmentPlan:
         return self.graph.spec.delivery == "exactly_once" or any(each.source is not None for each in self.inputs)
 
 
-def plan_segment(graph: FlowGraph, segment_id: str, topic_partitions: Mapping[str, int]) -> SegmentPlan:
-    """The plan of one segment. `topic_partitions`: of the flow's source and sink topics, as the broker has them."""
+def plan_segment(
+    graph: FlowGraph, segment_id: str, topic_partitions: Mapping[str, int], reads: Sequence[TappedEdge] = ()
+) -> SegmentPlan:
+    """The plan of one segment. `topic_partitions`: of the flow's source and sink topics, as the broker has them.
+
+    `reads`: edges that other flows serve; they have the same partitions and as many writers.
+    """
     segment = next(each for each in graph.segments if each.id == segment_id)
     sources = {source.name: source for source in graph.spec.sources}
     sinks = {sink.name: sink for sink in graph.spec.sinks}
+    served = {each.edge: each for each in reads}
     read = fields_read(graph.spec.sources, [(each.name, each.spec) for each in graph.operators], graph.spec.sinks)
 
     def input_of(edge: Edge) -> Input:
@@ -103,6 +111,9 @@ def plan_segment(graph: FlowGraph, segment_id: str, topic_partitions: Mapping[st
         upstream = partitions_of(graph, _writer(graph, edge), topic_partitions)
         count = edge.rekey.partitions if edge.rekey else upstream
         topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
+        if topic in served:
+            other = served[topic]
+            return Input(input_name(edge), other.topic, count, None, None, upstream, None, server=other.tap.server)
         return Input(input_name(edge), topic, count, None, None, upstream, None)
 
     def output_of(edge: Edge) -> Output:

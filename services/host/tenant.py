@@ -20,7 +20,7 @@ from services.host.segment import DRAIN_S_MAX, Seat, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.task import TaskContext
-from services.host.wanted import Wanted
+from services.host.wanted import Terms, Wanted
 from topics.flow.specs import Python
 from topics.messages import SegmentState
 
@@ -65,7 +65,7 @@ class Tenant:
         self.segment: Segment | None = None
         self._house = house
         self._wanted = Wanted()
-        self._planned: str | None = None
+        self._planned: tuple[str, Terms] | None = None
         self._unknown_since_s: float | None = None
         self._changed = asyncio.Event()
 
@@ -109,7 +109,7 @@ class Tenant:
             raise NotKnownYetError(
                 f"revision {wanted.revision} of flow {flow} is not known; submit it with stigmergy run"
             )
-        await self._prepare(wanted.text)
+        await self._prepare(wanted.text, wanted.terms)
         assert self.segment is not None
         for partition, placement in wanted.placements.items():
             if partition >= self.segment.plan.partitions:
@@ -133,16 +133,18 @@ class Tenant:
                     await self.segment.stand_down(partition)
                     self._house.reports.stood_down(self.segment_id, partition)
 
-    async def _prepare(self, text: str) -> None:
-        """A segment that runs by this text, which is left alone if the text has not changed what it does."""
-        if self.segment is not None and self._planned == text:
+    async def _prepare(self, text: str, terms: Terms) -> None:
+        """A segment that runs by this text, which is left alone if nothing has changed what it does."""
+        if self.segment is not None and self._planned == (text, terms):
             return
-        plan = await blueprint(self.segment_id, text, self._house.broker, caller=self._house.context.caller)
+        plan = await blueprint(
+            self.segment_id, text, self._house.broker, caller=self._house.context.caller, terms=terms
+        )
         if self.segment is not None and not _is_same(self.segment.plan, plan):
             await self._end()
         if self.segment is None:
             self.segment = await self._begun(plan)
-        self._planned = text
+        self._planned = text, terms
 
     async def _begun(self, plan: SegmentPlan) -> Segment:
         segment = Segment(

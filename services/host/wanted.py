@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from services.registry.view import RegistryView
-from topics.messages import FlowRevision, Placement
+from topics.messages import FlowRevision, Placement, TappedEdge
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """`reads`: the edges that other flows serve. `promise`: what those who read this segment count on."""
+
+    reads: tuple[TappedEdge, ...] = ()
+    promise: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +38,29 @@ class Wanted:
     @property
     def revision(self) -> int:
         """The newest revision that was placed here."""
-        return max(each.revision for each in (*self.placements.values(), *self.standbys.values()))
+        return max(each.revision for each in self._all)
+
+    @property
+    def terms(self) -> "Terms":
+        """How it shares with other flows. Partitions that were placed at different times agree on what they read."""
+        promises = {each.promise for each in self._all if each.promise is not None}
+        return Terms(next((each.reads for each in self._all if each.reads), ()), min(promises, default=None))
+
+    @property
+    def _all(self) -> list[Placement]:
+        return [*self.placements.values(), *self.standbys.values()]
 
 
 def wanted_of(host: str, view: RegistryView) -> dict[str, Wanted]:
-    """By segment, in the order of their names. A withdrawn flow runs nowhere, whatever its placements still say."""
+    """By segment, in the order of their names. Of a withdrawn flow only what others read still runs, whatever its
+    placements say."""
     by_segment: dict[str, Wanted] = {}
     for (segment, partition), placement in sorted(view.placements.items()):
         flow = view.flows.get(placement.flow)
         is_withdrawn = flow is not None and flow.state == "withdrawn" and flow.revision >= placement.revision
-        if is_withdrawn or (placement.host != host and host not in placement.standbys):
+        if is_withdrawn and not placement.serves:
+            continue
+        if placement.host != host and host not in placement.standbys:
             continue
         before = by_segment.get(segment, Wanted(flow))
         chosen = {partition: placement}

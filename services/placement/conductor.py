@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from services.placement.carriage import Carriage
 from services.placement.failover import fail_over
 from services.placement.params import PlacementParams
-from services.placement.plans import UnfitError, carry_out, check, cleared, is_carried_out, is_heard
+from services.placement.plans import carry_out, check, cleared, is_carried_out, is_heard
+from services.placement.sharing import kept_for_others, serve
 from services.placement.situation import Situation
+from services.placement.unfit import UnfitError
 from services.placement.wishes import answer, leave_drained
 from services.registry.changes import Entry
 from services.registry.decisions import decision
@@ -40,15 +42,17 @@ class Conductor:
             *self._withdrawals(situation),
             *self._wishes(situation),
             *self._plans(situation),
+            *serve(situation, by=self._params.name),
             *leave_drained(situation, self._carriage, self._resting),
             *self._carriage.carry_on(situation),
             *fail_over(situation, frozenset(self._carriage.under_way()), self._params),
         ]
 
     def _withdrawals(self, situation: Situation) -> Iterator[Entry]:
-        for known in situation.flows.values():
-            if known.revision.state == "withdrawn":
-                yield from cleared(known, situation)
+        ended = [known for known in situation.flows.values() if known.revision.state == "withdrawn"]
+        kept = kept_for_others(situation) if ended else {}
+        for known in ended:
+            yield from cleared(known, situation, kept)
 
     def _wishes(self, situation: Situation) -> Iterator[Entry]:
         for request in sorted(situation.view.requests.values(), key=lambda each: each.asked_ms):

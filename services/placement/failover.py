@@ -26,7 +26,7 @@ def fail_over(situation: Situation, busy: frozenset[Slot], params: PlacementPara
         if placement.host in situation.live and not situation.runs(slot)
     )
     for slot, before in sorted(situation.view.placements.items()):
-        if before.host is None or slot in busy or _is_withdrawn(before, situation):
+        if before.host is None or slot in busy or _has_ended(before, situation):
             continue
         if before.host not in situation.lost_since_ms:
             continue
@@ -74,6 +74,7 @@ def _standbys(before: Placement, situation: Situation) -> tuple[str, ...]:
     return tuple(sorted(before.standbys, key=rank))
 
 
-def _is_withdrawn(placement: Placement, situation: Situation) -> bool:
+def _has_ended(placement: Placement, situation: Situation) -> bool:
+    """Whether nobody wants it any more, neither the flow's user nor a flow that reads it."""
     flow = situation.view.flows.get(placement.flow)
-    return flow is None or flow.state == "withdrawn"
+    return flow is None or (flow.state == "withdrawn" and not placement.serves)

@@ -9,32 +9,27 @@ from collections.abc import Iterator
 import msgspec
 
 from services.placement.carriage import Carriage
+from services.placement.sharing import Kept, check_taps, kept_for_others, served_edges
 from services.placement.situation import KnownFlow, Situation
+from services.placement.unfit import UnfitError
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.view import Slot
+from services.sharing.taps import edges_read, left_to_run
 from topics import catalogue
-from topics.messages import CommittedPlan, Placement
-
-
-class UnfitError(Exception):
-    """Something can't be carried out as things are; `why` is told to people, `evidence` to programs."""
-
-    def __init__(self, why: str, **evidence: str) -> None:
-        super().__init__(why)
-        self.why = why
-        self.evidence = evidence
+from topics.messages import CommittedPlan, Placement, TappedEdge
 
 
 def check(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> None:
     """The one check that every plan must pass before anything of it is done. Raises UnfitError."""
     if plan.revision != known.revision.revision:
         raise UnfitError(f"it is for revision {plan.revision} of the flow, which is now at {known.revision.revision}")
-    segments = {segment.id for segment in known.graph.segments}
+    segments = left_to_run(known.graph, [tap.segment for tap in plan.taps])
     if missing := sorted(segments - plan.hosts.keys()):
         raise UnfitError(f"it says nothing of segment {missing[0]}")
     if strange := sorted(plan.hosts.keys() - segments):
-        raise UnfitError(f"the flow has no segment {strange[0]}")
+        raise UnfitError(f"the flow has no segment {strange[0]}, or another one serves it")
+    check_taps(plan, known, situation)
     for host in sorted(set(plan.hosts.values())):
         if host in situation.lost or host not in situation.view.hosts:
             raise UnfitError(f"host {host} does not live")
@@ -44,7 +39,7 @@ def check(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> None:
 
 def is_carried_out(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> bool:
     """Whether every partition was placed under it; some may have gone elsewhere since."""
-    entries = [situation.view.placements.get(slot) for slot in known.slots()]
+    entries = [situation.view.placements.get(slot) for slot in known.slots() if slot[0] in plan.hosts]
     return all(each is not None and (each.plan, each.revision) == (plan.hash, plan.revision) for each in entries)
 
 
@@ -64,14 +59,17 @@ def carry_out(
 ) -> Iterator[Entry]:
     """What has not been done of it yet; nothing if all has."""
     started, proposed = [], []
-    under_way = carriage.under_way()
+    under_way, edges = carriage.under_way(), served_edges(plan, known, situation)
     for slot in known.slots():
+        if slot[0] not in plan.hosts:
+            continue
         target, before = plan.hosts[slot[0]], situation.view.placements.get(slot)
         if before is not None and (before.plan, before.revision) == (plan.hash, plan.revision):
             continue
         if before is None or not _stays(before, plan, situation):
             started.append(slot)
-            after = _placed(before, slot, target, plan, known, now_ms=situation.now_ms)
+            reads = edges_read(known.graph, slot[0], edges)
+            after = _placed(before, slot, target, plan, known, reads=reads, now_ms=situation.now_ms)
             situation.view.take(after)
             yield catalogue.PLACEMENTS, after
         elif before.host == target:
@@ -82,7 +80,7 @@ def carry_out(
             proposed.append(slot)
             reason = f"plan {plan.hash}: {plan.reason}"
             yield carriage.propose(before, target, reason, situation, plan=plan.hash, request=request)
-    yield from cleared(known, situation)
+    yield from cleared(known, situation, kept_for_others(situation))
     if started or proposed:
         what = f"{len(started)} partitions start, {len(proposed)} are to move"
         evidence: dict[str, float | str] = {"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms, **plan.basis}
@@ -99,11 +97,12 @@ def carry_out(
         )
 
 
-def cleared(known: KnownFlow, situation: Situation) -> Iterator[Entry]:
-    """Nobody runs what the flow has no longer; the entries stay, because an epoch never starts again."""
+def cleared(known: KnownFlow, situation: Situation, kept: Kept) -> Iterator[Entry]:
+    """Nobody runs what the flow has no longer, but for what others read; the entries stay, because an epoch never
+    starts again."""
     wanted = set(known.slots()) if known.revision.state == "submitted" else set()
     for slot, before in situation.placed(known.revision.flow).items():
-        if slot not in wanted:
+        if slot not in wanted and slot[0] not in kept:
             after = msgspec.structs.replace(
                 before, host=None, epoch=before.epoch + 1, placed_ms=situation.now_ms, standbys=(), origin=None
             )
@@ -117,7 +116,14 @@ def _stays(before: Placement, plan: CommittedPlan, situation: Situation) -> bool
 
 
 def _placed(
-    before: Placement | None, slot: Slot, target: str, plan: CommittedPlan, known: KnownFlow, *, now_ms: int
+    before: Placement | None,
+    slot: Slot,
+    target: str,
+    plan: CommittedPlan,
+    known: KnownFlow,
+    *,
+    reads: tuple[TappedEdge, ...],
+    now_ms: int,
 ) -> Placement:
     return Placement(
         segment=slot[0],
@@ -130,4 +136,7 @@ def _placed(
         placed_ms=now_ms,
         standbys=tuple(host for host in before.standbys if host != target) if before is not None else (),
         plan=plan.hash,
+        reads=reads,
+        serves=before.serves if before is not None else (),
+        promise=before.promise if before is not None else None,
     )

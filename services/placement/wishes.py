@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from services.placement.carriage import Carriage
 from services.placement.params import PlacementParams
-from services.placement.plans import UnfitError, carry_out, check
+from services.placement.plans import carry_out, check
 from services.placement.situation import Situation
+from services.placement.unfit import UnfitError
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.view import Slot

@@ -7,6 +7,8 @@ import msgspec
 
 from services.registry.errors import RegistryError
 from services.registry.view import RegistryView, Slot
+from services.sharing.counts import fixed_taps
+from services.sharing.revisions import check_serving, taps_of
 from topics import catalogue
 from topics.flow.graph import FlowGraph
 from topics.messages import FlowRevision, Message, Placement
@@ -20,13 +22,20 @@ WRITTEN_BY = "cli"
 def submitted(
     view: RegistryView, graph: FlowGraph, text: str, placed: Mapping[Slot, str], *, now_ms: int
 ) -> list[Entry]:
-    """The flow as it is written now, running where `placed` says. What is so already is not written again."""
+    """The flow as it is written now, running where `placed` says. What is so already is not written again.
+
+    Raises RegistryError if it shares segments with others and could not go on doing so.
+    """
     name = graph.spec.name
     known = view.flows.get(name)
+    if placed and fixed_taps(view, name):
+        raise RegistryError(f"{name} reads segments of other flows", "let ants place it, with stigmergy submit")
     entries: list[Entry] = []
     if known is not None and (known.state, known.text) == ("submitted", text):
         revision = known.revision
     else:
+        check_serving(view, graph)
+        taps_of(view, graph)
         revision = known.revision + 1 if known is not None else 1
         flow = FlowRevision(
             flow=name,
@@ -52,13 +61,15 @@ def submitted(
             revision=revision,
             operators=operators[segment],
             placed_ms=now_ms,
+            serves=before.serves if before is not None else (),
+            promise=before.promise if before is not None else None,
         )
         entries.append((catalogue.PLACEMENTS, placement))
     return entries + _cleared(view, name, except_for=placed, now_ms=now_ms)
 
 
 def withdrawn(view: RegistryView, name: str, *, now_ms: int) -> list[Entry]:
-    """The flow no longer wanted, and none of it placed anywhere."""
+    """The flow no longer wanted, and nothing of it placed anywhere but what other flows read."""
     known = flow_of(view, name)
     if known.state == "withdrawn":
         raise RegistryError(f"flow {name} is withdrawn already", "run it again with stigmergy run FILE")
@@ -91,5 +102,5 @@ def _cleared(view: RegistryView, name: str, *, except_for: Mapping[Slot, str], n
     return [
         (catalogue.PLACEMENTS, msgspec.structs.replace(each, host=None, epoch=each.epoch + 1, placed_ms=now_ms))
         for slot, each in sorted(view.placements.items())
-        if each.flow == name and each.host is not None and slot not in except_for
+        if each.flow == name and each.host is not None and slot not in except_for and not each.serves
     ]

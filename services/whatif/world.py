@@ -9,7 +9,10 @@ from services.host.cell.broker_trips import is_broker
 from services.host.cell.delays import Delays
 from services.host.cell.flow_measures import measure_flow
 from services.host.cell.flow_model import model_flow
+from services.host.cell.served import served_at, served_model
 from services.registry.view import RegistryView
+from services.sharing.counts import fixed_taps
+from services.sharing.taps import still_tapped
 from services.whatif.recorded import Recorded
 from topics.flow.file import parse_graph
 
@@ -63,7 +66,12 @@ def world_of(
             rows = [row for row in recorded.operators if row.flow == name]
             span_s = float(recorded.until_s - recorded.since_s)
             measures = measure_flow(rows, capacities, span_s=span_s) if rows else None
-            model = model_flow(parse_graph(revision.text), regions, measures, hop_ms=delays.hop_ms)
+            graph = parse_graph(revision.text)
+            taps = still_tapped(graph, fixed_taps(view, name) or ())
+            served = [tap.segment for tap in taps]
+            model = model_flow(graph, regions, measures, hop_ms=delays.hop_ms, served=served)
+            where = served_at(view, taps, live=regions, otherwise=next(iter(regions)))
+            model = served_model(model, where, way_ms=delays.way_ms)
             flows[name], hops_ms[name] = model.flow, model.hops.total_ms
     return World(tuple(hosts), delays, flows, _running(view, flows), hops_ms)
 

@@ -67,10 +67,12 @@ def judge(
     order: Mapping[str, Lanes],
     *,
     begun_ms: int,
+    teller: str | None = None,
 ) -> Verdict:
     """The verdict on a flow at rest. `read`: the records of all topics that its segments read, as they read them.
 
-    `begun_ms`: when the first record was sent.
+    `begun_ms`: when the first record was sent. `teller`: the flow that sets its late and dead records aside, if it is
+    another one.
     """
     verdict = Verdict()
     has_edges = any(each.source is None for plan in plans for each in plan.inputs)
@@ -84,7 +86,7 @@ def judge(
         everything = answer(lambda sink=sink: observer.rows(sink.topic, committed=False))
         _judge_repeats(verdict, sink.name, rows, everything)
         verdict.gap_s = max(verdict.gap_s, _gap_s(rows, begun_ms))
-    _judge_set_aside(verdict, observer, graph.spec.name, expected)
+    _judge_set_aside(verdict, observer, teller or graph.spec.name, expected)
     for plan in plans:
         committed = answer(lambda plan=plan: observer.committed(plan.group))
         for partition in range(plan.partitions):

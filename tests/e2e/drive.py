@@ -21,12 +21,14 @@ from typing import Self
 from confluent_kafka import Consumer, TopicPartition
 
 from services.host.segment_plan import SegmentPlan, plan_segment
+from services.registry.snapshot import read_registry
 from services.testing import Flow, Stigmergy, until
 from tests.chaos.feed import Feeder, pieces
 from tests.chaos.flows import Case
 from tests.chaos.observed import Observer
 from tests.chaos.rest import settle
 from tests.chaos.verdict import Verdict, judge
+from topics.messages import TappedEdge
 
 PARTITIONS = 2
 RATE_PER_S = 150
@@ -171,6 +173,11 @@ class Drive:
         """Submits a flow of this drive again, after it was withdrawn."""
         self.stigmergy.submit(self._texts[flow.name], keep_names=True)
 
+    def reads(self, flow: Flow) -> dict[str, tuple[TappedEdge, ...]]:
+        """Each segment that runs for a flow by itself -> the edges of other flows that it reads."""
+        entries = read_registry(self.stigmergy.bootstrap).placements.values()
+        return {each.segment: each.reads for each in entries if each.flow == flow.name and each.host is not None}
+
     def judge(self) -> Outcome:
         """Waits until all is at rest, and compares with the oracle."""
         observer = Observer(self.stigmergy.bootstrap)
@@ -178,10 +185,21 @@ class Drive:
         verdicts = {}
         try:
             for flow in self.flows:
-                plans: list[SegmentPlan] = [plan_segment(flow.graph, each.id, counts) for each in flow.graph.segments]
+                reads = self.reads(flow)
+                plans: list[SegmentPlan] = [
+                    plan_segment(flow.graph, each.id, counts, reads[each.id])
+                    for each in flow.graph.segments
+                    if each.id in reads
+                ]
                 read = settle(observer, plans)
+                for source in flow.graph.spec.sources:
+                    read.setdefault(source.topic, observer.rows(source.topic))
                 order = self._cases[flow.name].order
-                verdicts[flow.name] = judge(observer, flow.graph, plans, read, order, begun_ms=self._begun_ms)
+                # What is late or dead in a shared segment is told once, by the flow that runs it.
+                teller = next((edge.tap.server for edges in reads.values() for edge in edges), flow.name)
+                verdicts[flow.name] = judge(
+                    observer, flow.graph, plans, read, order, begun_ms=self._begun_ms, teller=teller
+                )
             seen = sum(each.results for each in verdicts.values())
             until(lambda: len(self._listener.arrivals_s) >= seen, "the consumer has seen what is there")
         finally:

@@ -61,25 +61,24 @@ STEADY = Case(
 )
 """A result for every record at `totals`, so a gap shows; state, and two re-keys behind each other."""
 
-SHARED = '  large: {op: filter, input: orders, where: "size > 4"}'
+SHARED = """
+  large: {op: filter, input: orders, where: "size > 4"}
+  items: {op: aggregate, input: large, by: [item], emit: {n: count()}}"""
 
 COUNTING = Case(
     "counting",
-    f"""
-{SHARED}
-  count: {{op: aggregate, input: large, by: [user], emit: {{count: count()}}}}
+    f"""{SHARED}
+  count: {{op: aggregate, input: items, by: [n], emit: {{k: count()}}}}
 """,
     {"counts": "count"},
-    {"counts": Lanes(("user",), "count")},
+    {"counts": Lanes(("n",), "k")},
 )
 SUMMING = Case(
     "summing",
-    f"""
-{SHARED}
-  sum:   {{op: aggregate, input: large, by: [item], window: {{size: 3s}}, emit: {{size: sum(size)}}}}
-  line:  {{op: project, input: large, fields: [n, user, size]}}
+    f"""{SHARED}
+  sum:   {{op: aggregate, input: items, by: [n], emit: {{m: count(), total: sum(n)}}}}
 """,
-    {"sums": "sum", "lines": "line"},
-    {"sums": Lanes(("item",), "window_end"), "lines": Lanes(("user",), "n")},
+    {"sums": "sum"},
+    {"sums": Lanes(("n",), "m")},
 )
-"""These two have one operator in common, on the same topic."""
+"""These two have all but their ends in common, on the same topic: who comes second reads what the first one counts."""

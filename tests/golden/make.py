@@ -41,8 +41,10 @@ from topics.messages import (
     Request,
     SegmentMove,
     SegmentStatus,
+    SegmentTap,
     Sketch,
     StandbyStatus,
+    TappedEdge,
     version_of,
 )
 from topics.topic import Topic
@@ -82,6 +84,15 @@ SAMPLES: tuple[Message, ...] = (
         standbys=("noc",),
         origin="edge-2",
         plan="9c3d0f5a7be21c44",
+        reads=(
+            TappedEdge(
+                "stig.flow.top-talkers.edge.tcp.TO.traffic.0",
+                "stig.flow.all-talkers.edge.tcp.TO.sums.0",
+                SegmentTap("top-talkers.aaaa", "all-talkers", "all-talkers.cccc"),
+            ),
+        ),
+        serves=("few-talkers",),
+        promise="5d0a3c11b2e4f687",
     ),
     SegmentStatus(
         segment="top-talkers.traffic",
@@ -112,6 +123,7 @@ SAMPLES: tuple[Message, ...] = (
         alternatives=(
             Alternative({"top-talkers.bbbb": "edge-2"}, 25.0, 12.5, "it costs 3.50 ms more than the best report"),
         ),
+        taps=(SegmentTap("top-talkers.dddd", "all-talkers", "all-talkers.cccc"),),
     ),
     AntEnvelope(target="edge-1", mac=bytes(range(32)), sealed=b"\x92\x01\xc0"),
     Policy(subject="flow", name="top-talkers", policy="approve", changed_ms=1_763_264_600_500, changed_by="ada"),

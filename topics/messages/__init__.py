@@ -22,7 +22,7 @@ from topics.messages.models import (
     SlackModel,
 )
 from topics.messages.moves import Handover, MovePhase, MoveRecord, StandbyStatus
-from topics.messages.placements import Placement
+from topics.messages.placements import Placement, SegmentTap, TappedEdge
 from topics.messages.plans import Alternative, CommittedPlan, SegmentMove
 from topics.messages.segments import SegmentState, SegmentStatus, SegmentStep
 from topics.messages.setaside import DeadLetter, Header, LateRecord
@@ -71,11 +71,13 @@ __all__ = [
     "SegmentState",
     "SegmentStatus",
     "SegmentStep",
+    "SegmentTap",
     "ServiceModel",
     "SignatureModel",
     "Sketch",
     "SlackModel",
     "StandbyStatus",
+    "TappedEdge",
     "clip",
     "version_of",
 ]

@@ -1,6 +1,24 @@
 """The placement registry: the only authority on who runs what."""
 
+import msgspec
+
 from topics.messages.base import Count, Message, Name, Positive, TimeMs
+
+
+class SegmentTap(msgspec.Struct, frozen=True, gc=False):
+    """A segment of one flow that does not run, because `server_segment` of the flow `server` writes the same."""
+
+    segment: Name
+    server: Name
+    server_segment: Name
+
+
+class TappedEdge(msgspec.Struct, frozen=True, gc=False):
+    """A topic of the serving flow that is read in place of the flow's own `edge`, to which nobody writes."""
+
+    edge: Name
+    topic: Name
+    tap: SegmentTap
 
 
 class Placement(Message, frozen=True, kw_only=True):
@@ -12,6 +30,9 @@ class Placement(Message, frozen=True, kw_only=True):
 
     `origin`: the former owner, which lives and drains; the new one waits for its word (`Handover`) before it fences.
     `plan`: the hash of the plan under which it runs here.
+
+    `reads`: edges that other flows serve. `serves`: flows that read what this one writes; it goes on for them when its
+    own flow is withdrawn. `promise`: what they count on, a fingerprint of what it writes while it serves.
     """
 
     segment: Name
@@ -25,3 +46,6 @@ class Placement(Message, frozen=True, kw_only=True):
     standbys: tuple[Name, ...] = ()
     origin: Name | None = None
     plan: Name | None = None
+    reads: tuple[TappedEdge, ...] = ()
+    serves: tuple[Name, ...] = ()
+    promise: Name | None = None

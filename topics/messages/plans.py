@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from topics.messages.base import Amount, Count, Message, Name, Positive, Text, TimeMs
+from topics.messages.placements import SegmentTap
 
 ALTERNATIVES_MAX = 16
 
@@ -35,7 +36,8 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     - `epoch` counts a flow's plans and never starts again; `hash` is what a person approves;
     - `cost_ms` is what leaders compare: weighted latency and the impact on other flows. `latency_ms` is the flow's own;
     - `basis`: of each input of the prediction, such as `packets.rate_per_ms` or `delays`, where it came from;
-    - `leader` held the flow's lease at `term`: of two plans the one of the later term counts, then the later epoch.
+    - `leader` held the flow's lease at `term`: of two plans the one of the later term counts, then the later epoch;
+    - `taps`: segments that other flows serve. They, and what would only feed them, have no host.
     """
 
     flow: Name
@@ -52,3 +54,4 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     decided_ms: TimeMs
     basis: dict[Name, Basis]
     alternatives: Annotated[tuple[Alternative, ...], msgspec.Meta(max_length=ALTERNATIVES_MAX)] = ()
+    taps: tuple[SegmentTap, ...] = ()

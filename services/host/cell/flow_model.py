@@ -5,9 +5,7 @@ operators' selectivities, measured where records were seen and guessed by the op
 service is all that one record entering it causes inside. `origins` says of every number where it came from.
 """
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -74,13 +72,15 @@ def model_flow(
     *,
     models: FlowModels | None = None,
     hop_ms: float = 0.0,
+    served: Collection[str] = (),
 ) -> FlowModel:
     """`regions`: the region of each live host (at least one). `measures` None: the flow has not run yet.
 
     `models`: what is to be trusted of them goes before what was measured last (placement/inputs.py).
     `hop_ms`: what any hop through Kafka costs beside the distance.
+    `served`: segments that another flow runs; what leaves them is measured by those who read it.
     """
-    known = _Operators(graph, measures, models)
+    known = _Operators(graph, measures, models, _leaving(graph, served))
     spec = graph.spec
     origins: dict[tuple[str, str], Origin] = {}
     ends: list[specs.Source | specs.Sink] = [*spec.sources, *spec.sinks]
@@ -122,10 +122,12 @@ def commit_wait_ms(spec: specs.FlowSpec) -> float:
 class _Operators:
     """What is known of each operator and stream: rates, selectivities, service times, with their origins."""
 
-    def __init__(self, graph: FlowGraph, measures: FlowMeasures | None, models: FlowModels | None) -> None:
+    def __init__(
+        self, graph: FlowGraph, measures: FlowMeasures | None, models: FlowModels | None, served: Collection[str] = ()
+    ) -> None:
         self.graph = graph
         self.models = models
-        self.as_measured = _Operators(graph, measures, None) if models is not None else self
+        self.as_measured = _Operators(graph, measures, None, served) if models is not None else self
         self.measures = measures or FlowMeasures(1.0, {}, {})
         self.has_run = bool(self.measures.operators)
         self.source_rates: dict[str, tuple[float, Origin]] = {
@@ -139,7 +141,10 @@ class _Operators:
             )
             leaving = max(arriving * self.batch(operator)[0], BATCH_MIN * RATE_PER_MS_MIN)
             for route, share in self._route_shares(operator).items():
-                self.rate[operator.name if route is None else f"{operator.name}.{route}"] = leaving * share
+                stream = operator.name if route is None else f"{operator.name}.{route}"
+                count = self.arrivals(stream) if stream in served and self.has_run else None
+                rate = leaving * share if count is None else count / self.measures.span_s / 1e3
+                self.rate[stream] = max(rate, BATCH_MIN * RATE_PER_MS_MIN)
 
     def batch(self, operator: Operator) -> tuple[float, Origin]:
         """Records out for one in, and where that comes from."""
@@ -295,7 +300,6 @@ def _task(
         cs2=variance / (service * service),
         batch=most / entering,
         output_bytes=MESSAGE_BYTES if size is None else size,
-        identity=_identity(graph, segment),
     )
     origins: dict[tuple[str, str], Origin] = {
         (segment.id, "service_vwu"): _origin(services),
@@ -321,23 +325,13 @@ def _message_bytes(known: _Operators, segment: Segment) -> float | None:
     return total / records if total and records >= 1 else None
 
 
+def _leaving(graph: FlowGraph, segments: Collection[str]) -> set[str]:
+    """The streams that leave these segments."""
+    return {edge.stream for segment in graph.segments if segment.id in segments for edge in segment.outputs}
+
+
 def _segment_of(graph: FlowGraph, operator: str) -> Segment:
     return next(segment for segment in graph.segments if operator in segment.operators)
-
-
-def _identity(graph: FlowGraph, segment: Segment) -> str:
-    """Equal for segments of whichever flow that write the same records into the same partitions of an edge topic.
-
-    A segment that writes to a sink is never reused: its topic belongs to its flow alone.
-    """
-    if any(edge.kind == "sink" for edge in segment.outputs):
-        return ""
-    streams = sorted(
-        [graph.stream(edge.stream).identity, *((edge.rekey.by, edge.rekey.partitions) if edge.rekey else ())]
-        for edge in segment.outputs
-    )
-    text = json.dumps([graph.spec.delivery, segment.partitions, streams], separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _size_origin(size: float | None) -> Origin:

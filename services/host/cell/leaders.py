@@ -9,7 +9,7 @@ before may still have on its way then counts for nothing.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
@@ -42,12 +42,15 @@ from services.host.cell.known_models import KnownModels, is_warning
 from services.host.cell.pins import pin
 from services.host.cell.plan_words import Prediction, ended_plan, plan_message
 from services.host.cell.rows import RecentRows
+from services.host.cell.served import served_at, served_model
+from services.host.cell.taps import AreWhole, Taps
 from services.host.graphs import compiled
 from services.registry.lease import lease_of
 from services.registry.view import RegistryView
+from services.sharing.counts import fixed_taps
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import CommittedPlan, FlowRevision, HotSpotModel, Model
+from topics.messages import CommittedPlan, FlowRevision, HotSpotModel, Model, SegmentTap
 from topics.messages.plans import Basis
 
 log = structlog.get_logger(__name__)
@@ -79,6 +82,8 @@ class Led:
     graph: FlowGraph
     model: FlowModel
     modelled_ms: float
+    taps: tuple[SegmentTap, ...] = ()
+    """What other flows run for it."""
     warned_at_s: int = 0
     """The second of the last hot-spot forecast that it should leave by."""
 
@@ -111,6 +116,7 @@ class Leaders:
         publish: Publish,
         now_ms: Callable[[], float],
         delays: Delays,
+        are_whole: AreWhole,
         params: LeaderParams = LIVE_LEADER,
     ) -> None:
         """`fresh` waits until the registry has been read to its end."""
@@ -122,6 +128,8 @@ class Leaders:
         self._now_ms = now_ms
         self._delays = delays
         self._params = params
+        self._view = RegistryView()
+        self._taps = Taps(graph_of=self._graph, are_whole=are_whole)
         self._led: dict[str, Led] = {}
         self._graphs: dict[str, tuple[int, FlowGraph | None]] = {}
         self._surface = Surface({}, {}, False)
@@ -146,7 +154,7 @@ class Leaders:
         """Lead what is to be led here, and nothing else."""
         lost = set(self._surface.regions) - set(surface.regions)
         found = set(surface.regions) - set(self._surface.regions or surface.regions)
-        self._surface = surface
+        self._surface, self._view = surface, view
         for name in sorted(set(self._led) - set(view.flows)):
             await self._leave(name)
         for name, revision in sorted(view.flows.items()):
@@ -171,7 +179,9 @@ class Leaders:
         if led is None:
             return
         now_ms = int(self._now_ms())
-        if isinstance(decided, GaveUp):
+        if isinstance(decided, GaveUp) and led.taps and fixed_taps(self._view, flow) is None:
+            self._taps.alone.add(flow)
+        elif isinstance(decided, GaveUp):
             self._unexplained[flow] = decided
         elif isinstance(decided, Stayed):
             self._chronicle.stayed(decided, self._prediction(leader, led, decided.own_ms))
@@ -179,7 +189,14 @@ class Leaders:
             delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
             prediction = self._prediction(leader, led, decided.own_ms)
             message = plan_message(
-                decided, leader, led.model, revision=led.revision, term=led.term, now_ms=now_ms, delays=delays
+                decided,
+                leader,
+                led.model,
+                led.taps,
+                revision=led.revision,
+                term=led.term,
+                now_ms=now_ms,
+                delays=delays,
             )
             self._chronicle.committed(message, prediction)
         elif isinstance(decided, Withdrawn):
@@ -247,10 +264,11 @@ class Leaders:
             self._retire(name)
         elif led is None or led.term != term:
             await self._fresh()
+            taps = await self._taps.of(graph, view)
             if view.flows.get(name) is revision:  # else the next round sees to it
-                self._begin(revision, graph, view.plans.get(name), term)
-        elif led.revision != revision.revision:
-            self._replace(revision, graph)
+                self._begin(revision, graph, view.plans.get(name), term, taps)
+        elif led.revision != revision.revision or not self._taps.may_stay(led.taps, graph, view):
+            self._replace(revision, graph, await self._taps.of(graph, view))
         else:
             self._remodel(name, led)
 
@@ -266,18 +284,30 @@ class Leaders:
             known = self._graphs[revision.flow] = (revision.revision, graph)
         return known[1]
 
-    def _begin(self, revision: FlowRevision, graph: FlowGraph, plan: CommittedPlan | None, term: int) -> None:
+    def _begin(
+        self,
+        revision: FlowRevision,
+        graph: FlowGraph,
+        plan: CommittedPlan | None,
+        term: int,
+        taps: tuple[SegmentTap, ...],
+    ) -> None:
         """Take a flow over with what the registry knows of it."""
-        model = self._modelled(graph)
+        model = self._modelled(graph, taps)
         name = revision.flow
         names = {task.name for task in model.flow.tasks}
-        known = plan is not None and plan.revision == revision.revision and set(plan.hosts) == names
+        known = (
+            plan is not None
+            and plan.revision == revision.revision
+            and set(plan.hosts) == names
+            and set(plan.taps) == set(taps)
+        )
         running = None
         if plan is not None and known:
             spots = {(name, segment): host for segment, host in plan.hosts.items()}
             running = Plan(name, plan.epoch, PlacedTasks.of(spots), ())
         self._retire(name)
-        self._led[name] = Led(revision.revision, term, graph, model, brain_ms())
+        self._led[name] = Led(revision.revision, term, graph, model, brain_ms(), taps)
         self._body.lead(self._leader(model.flow, last_epoch=plan.epoch if plan is not None else 0, running=running))
         if plan is not None and known and plan.term < term:
             self._chronicle.taken_over(msgspec.structs.replace(plan, term=term, leader=self._body.host))
@@ -292,15 +322,15 @@ class Leaders:
             wait_ms = self._params.watch_every_ms * (1 + self._body.chance(f"leader/{name}").random())
             self._body.set_off([SetTimer(name, "rest", brain_ms() + wait_ms)])
 
-    def _replace(self, revision: FlowRevision, graph: FlowGraph) -> None:
-        """The user changed the flow: what was booked for the old graph ends, the new one is placed."""
+    def _replace(self, revision: FlowRevision, graph: FlowGraph, taps: tuple[SegmentTap, ...]) -> None:
+        """The user changed the flow, or it taps something else: what was booked ends, and it is placed as it is now."""
         name = revision.flow
         before, led = self._body.leaders[name], self._led[name]
         effects = before.step(Withdraw(), now_ms=brain_ms(), rng=self._body.chance(f"leader/{name}"))
         self._body.set_off([effect for effect in effects if isinstance(effect, Send)])
         self._body.retire(name)
-        model = self._modelled(graph)
-        self._led[name] = Led(revision.revision, led.term, graph, model, brain_ms())
+        model = self._modelled(graph, taps)
+        self._led[name] = Led(revision.revision, led.term, graph, model, brain_ms(), taps)
         self._body.lead(self._leader(model.flow, last_epoch=before.epoch, running=None))
         self._soon(name, Place())
 
@@ -313,6 +343,7 @@ class Leaders:
             now_ms=brain_ms(),
             last_epoch=last_epoch,
             running=running,
+            home=self._body.host,
         )
 
     async def _end(self, name: str) -> None:
@@ -326,6 +357,7 @@ class Leaders:
 
     async def _leave(self, name: str) -> None:
         self._retire(name)
+        self._taps.alone.discard(name)
         await self._leases.drop(lease_of(name))
 
     def _retire(self, name: str) -> None:
@@ -339,26 +371,35 @@ class Leaders:
 
     # What the flow is like.
 
-    def _modelled(self, graph: FlowGraph) -> FlowModel:
-        measures = self.rows.measures(graph.spec.name, self._surface.capacities)
-        models = self.models.of(graph.spec.name, self._surface.capacities, now_s=self._now_ms() / 1e3)
-        model = model_flow(graph, self._surface.regions, measures, models=models, hop_ms=self._delays.hop_ms)
-        # A tapped task would feed this flow from another flow's edge topic; hosts do not read those (decision 0123).
-        tasks = tuple(replace(task, identity="") for task in model.flow.tasks)
-        return replace(model, flow=replace(model.flow, tasks=tasks))
+    def _modelled(self, graph: FlowGraph, taps: tuple[SegmentTap, ...]) -> FlowModel:
+        """Without what others run: the leader places the rest, and what it reads of others comes as from sources."""
+        name, surface = graph.spec.name, self._surface
+        model = model_flow(
+            graph,
+            surface.regions,
+            self.rows.measures(name, surface.capacities),
+            models=self.models.of(name, surface.capacities, now_s=self._now_ms() / 1e3),
+            hop_ms=self._delays.hop_ms,
+            served=[tap.segment for tap in taps],
+        )
+        return served_model(model, self._served_at(taps), way_ms=self._delays.way_ms)
+
+    def _served_at(self, taps: tuple[SegmentTap, ...]) -> dict[str, str]:
+        return served_at(self._view, taps, live=self._surface.regions, otherwise=self._body.host)
 
     def _remodel(self, name: str, led: Led) -> None:
         """Let the leader know if the flow is another than it thinks: other rates, or ends on other hosts."""
         flow, spec = led.model.flow, led.graph.spec
         stand = {source.name: source.host for source in flow.sources} | {sink.name: sink.host for sink in flow.sinks}
-        wanted = {source.name: source.at for source in spec.sources} | {sink.name: sink.at for sink in spec.sinks}
-        moved = any(pin(name, at, self._surface.regions).host != stand[end] for end, at in wanted.items())
+        ends = {source.name: source.at for source in spec.sources} | {sink.name: sink.at for sink in spec.sinks}
+        wanted = {end: pin(name, at, self._surface.regions).host for end, at in ends.items() if end in stand}
+        moved = any(stand[end] != host for end, host in (wanted | self._served_at(led.taps)).items())
         if not moved and brain_ms() - led.modelled_ms < REMODEL_EVERY_MS:
             return
         led.modelled_ms = brain_ms()
         if not moved and self.rows.measures(name, self._surface.capacities) is None:
             return
-        model = self._modelled(led.graph)
+        model = self._modelled(led.graph, led.taps)
         if moved or model.flow.drift_from(led.model.flow) > DRIFT:
             led.model = model
             self._body.tell_leader(name, FlowChanged(model.flow))

@@ -11,7 +11,7 @@ from placement.leader_events import GaveUp, Published, Stayed
 from placement.model import Flow
 from services.host.cell.flow_model import FlowModel
 from services.registry.decisions import decision
-from topics.messages import Alternative, CommittedPlan, Message, SegmentMove
+from topics.messages import Alternative, CommittedPlan, Message, SegmentMove, SegmentTap
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
 from topics.topic import Topic
 
@@ -31,7 +31,15 @@ class Prediction:
 
 
 def plan_message(
-    published: Published, leader: Leader, model: FlowModel, *, revision: int, term: int, now_ms: int, delays: Basis
+    published: Published,
+    leader: Leader,
+    model: FlowModel,
+    taps: tuple[SegmentTap, ...],
+    *,
+    revision: int,
+    term: int,
+    now_ms: int,
+    delays: Basis,
 ) -> CommittedPlan:
     """The plan as the placement service reads it: segments are the brain's tasks."""
     plan, hops_ms = published.plan, model.hops.total_ms
@@ -51,6 +59,7 @@ def plan_message(
         decided_ms=now_ms,
         basis=basis | {"delays": delays},
         alternatives=tuple(_alternative(each, hops_ms) for each in published.alternatives[:ALTERNATIVES_MAX]),
+        taps=taps,
     )
 
 
@@ -75,7 +84,12 @@ def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> Comm
 
 def planned(plan: CommittedPlan, prediction: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history: a leader committed a plan."""
-    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+    where = ", ".join(
+        [
+            *(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items())),
+            *(f"{tap.segment} served by {tap.server}" for tap in plan.taps),
+        ]
+    )
     return decision(
         "planned",
         f"plan {plan.hash} of {plan.flow}: {where}",

@@ -4,7 +4,7 @@ Everything that is decided is decided elsewhere, in pure code; here it is connec
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,6 +14,7 @@ import structlog
 from placement.ants.params import IMPROVED
 from placement.leader import Leader
 from placement.queueing import Stream
+from placement.served import served_flow
 from services.host.broker import Broker
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.bookings import book, ended_here, is_missing
@@ -27,6 +28,7 @@ from services.host.cell.post import Post, PostParams
 from services.host.cell.probing import Probing, ProbingParams
 from services.host.cell.roster import SILENT_MS, Roster
 from services.host.cell.rows import load_of_rows
+from services.host.cell.served import served_at
 from services.host.cell.tail import Tail
 from services.host.clock import BrokerClock
 from services.host.graphs import compiled
@@ -36,6 +38,7 @@ from services.registry.lease_keeper import LeaseKeeper
 from services.registry.view import RegistryView
 from services.settings import SILENT_S_MIN
 from topics import catalogue
+from topics.admin import ClusterError
 from topics.ants.envelope import Contents, Travelling
 from topics.ants.gate import Gate
 from topics.ants.probes import Echo, Probe
@@ -133,6 +136,7 @@ class CellService:
             publish=self._publish,
             now_ms=clock.now_ms,
             delays=self._delays,
+            are_whole=self._are_whole,
         )
 
     def _pheromone_store(self, identity: Identity) -> PheromoneStore | None:
@@ -239,6 +243,14 @@ class CellService:
     async def _publish(self, topic: Topic[Any], message: Message) -> bool:
         return await self._publisher.send(topic, [message], now_ms=int(self._clock.now_ms())) is not None
 
+    async def _are_whole(self, topics: Collection[str]) -> bool:
+        """Where nobody can tell, a flow runs by itself."""
+        try:
+            return await self._broker.are_whole(topics)
+        except ClusterError as error:
+            log.warning("what could be shared is not known", error=str(error))
+            return False
+
     # What is done again and again.
 
     async def _probe(self) -> None:
@@ -335,7 +347,8 @@ class CellService:
                 graph = await asyncio.to_thread(compiled, revision.text)
             except FlowError:
                 continue
-            book(cell, plan, model_flow(graph, surface.regions).flow)
+            where = served_at(view, plan.taps, live=surface.regions, otherwise=self._host)
+            book(cell, plan, served_flow(model_flow(graph, surface.regions).flow, where))
             self.body.set_off(cell.tell())
 
     async def _follow_rates(self) -> None:

@@ -1,4 +1,4 @@
-"""The model of single flows: pins, floors, lag, routes, and which segments are the same."""
+"""The model of single flows: pins, floors, lag, routes, and what others run of it."""
 
 from collections.abc import Mapping
 
@@ -100,20 +100,13 @@ def test_the_routes_of_a_split_carry_what_their_readers_saw() -> None:
     assert (0.9, 0.1) == pytest.approx((rates[heads["big-n"]], rates[heads["small-n"]]))
 
 
-def test_equal_segments_of_different_flows_have_one_identity() -> None:
-    """That is what reuse goes by: the same records in the same partitions, with the same promise of delivery."""
+def test_what_others_run_is_measured_by_those_who_read_it() -> None:
+    """No host reports of it under this flow's name, and a flow that looks idle would be put anywhere."""
+    graph = counting()
+    rows = [row(graph, "counts", second, arrivals=500, outputs=500) for second in range(10)]
+    served = graph.segments[0].id
 
-    def first(graph: FlowGraph) -> str:
-        return model_flow(graph, REGIONS).flow.tasks[0].identity
+    model = model_flow(graph, REGIONS, measure_flow(rows, {}, span_s=10), served=[served])
 
-    same = first(counting(name="f"))
-    assert same
-    assert same == first(counting(name="g"))
-    others = [counting("city"), counting(where="a > 1"), counting(delivery="exactly_once")]
-    assert 4 == len({same, *(first(other) for other in others)})
-
-
-def test_a_segment_that_writes_to_a_sink_is_never_reused() -> None:
-    """Its topic is the flow's own: another flow's readers would not find their records there."""
-    tasks = model_flow(counting(), REGIONS).flow.tasks
-    assert "" == tasks[-1].identity
+    (edge,) = [edge for edge in model.flow.graph.edges if model.flow.edges[edge.index].tail == served]
+    assert 0.5 == pytest.approx(edge.rate_per_ms)

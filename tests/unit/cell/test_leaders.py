@@ -1,7 +1,7 @@
 """Who leads a flow, what a new leader begins with, and who waits for whom. Leases are played, the brain is real."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from random import Random
 from typing import Any
 
@@ -92,6 +92,7 @@ class Ground:
         self.published: list[Message] = []
         self.regions = dict(REGIONS)
         self.is_lagging = False
+        self.whole = True
         self.body = CellBody(
             "a",
             1.0,
@@ -110,6 +111,7 @@ class Ground:
             publish=self._publish,
             now_ms=lambda: 1e6,
             delays=self.delays,
+            are_whole=self._are_whole,
         )
 
     def _decided(self, leader: Leader, decided: Decided) -> None:
@@ -120,6 +122,9 @@ class Ground:
 
     async def _fresh(self) -> None:
         return
+
+    async def _are_whole(self, topics: Collection[str]) -> bool:
+        return self.whole
 
     async def _publish(self, topic: Topic[Any], message: Message) -> bool:
         self.published.append(message)

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from services.host.wanted import wanted_of
+from services.host.wanted import Terms, wanted_of
 from services.registry.view import RegistryView
+from topics.messages import SegmentTap, TappedEdge
 
 
 def test_a_host_wants_its_own_slots_and_no_others(flow: Callable, placement: Callable, tell: Callable) -> None:
@@ -55,3 +56,25 @@ def test_a_flow_older_than_its_placement_has_no_text_yet(flow: Callable, placeme
     assert wanted_of("a", view)["shop.1"].text is None
     tell(view, flow(revision=2, text="new"))
     assert "new" == wanted_of("a", view)["shop.1"].text
+
+
+def test_what_others_read_of_a_withdrawn_flow_is_still_wanted(
+    flow: Callable, placement: Callable, tell: Callable
+) -> None:
+    """Its host need not wait for the placement service to say so."""
+    view = RegistryView()
+    tell(view, placement(partition=0, serves=("other",), promise="p"))
+    tell(view, placement(partition=1))
+    tell(view, flow(revision=2, state="withdrawn"))
+    wanted = wanted_of("a", view)["shop.1"]
+    assert ([0], flow().text, Terms((), "p")) == (list(wanted.placements), wanted.text, wanted.terms)
+
+
+def test_the_terms_are_those_of_the_placements(flow: Callable, placement: Callable, tell: Callable) -> None:
+    """What a segment reads, and what it has promised, a host learns with what it is to run."""
+    view = RegistryView()
+    edge = TappedEdge("own", "theirs", SegmentTap("shop.0", "other", "other.0"))
+    tell(view, flow())
+    tell(view, placement(partition=0, reads=(edge,)))
+    tell(view, placement(partition=1, host="b", standbys=("a",), reads=(edge,)))
+    assert Terms((edge,), None) == wanted_of("a", view)["shop.1"].terms
