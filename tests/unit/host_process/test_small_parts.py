@@ -52,6 +52,7 @@ def test_a_stateful_segment_needs_edges_state_and_set_aside_topics(flow_text: st
     assert {
         "stig.flow.shop.dead-letters": 1,
         "stig.flow.shop.late": 1,
+        "stig.flow.shop.landmarks": 1,
         edge: tasks,
         changelogs["pages"]: tasks,
         plan.snapshots: tasks,
