@@ -22,8 +22,8 @@ from services.host.changelog import drained
 from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS, born_header
 from services.host.edges import EdgeOutput
-from services.host.fetch import Record
-from services.host.inbox import FetchedBlock, Inbox, Order, joined, size_bytes
+from services.host.fetch import Block, Record
+from services.host.inbox import FetchedBlock, Inbox, Order, joined
 from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks
 from services.host.memory import TEMPORARY, Memory
 from services.host.pace import FULL_PACE, Pace
@@ -188,10 +188,10 @@ class Task:
         self._inputs.resume(found, remembered)
         self._snapshots.place = remembered.snapshot
 
-    def fetched(self, input_name: str, records: list[Record]) -> FetchedBlock:
+    def fetched(self, input_name: str, records: Block) -> FetchedBlock:
         """Note that these records were fetched, so that they are fetched once; the block is to be taken, in order."""
         self._inputs.by_name[input_name].fetch_offset = records[-1].offset + 1
-        block = FetchedBlock(self, input_name, records, size_bytes(records))
+        block = FetchedBlock(self, input_name, records)
         self._inbox.announce(block)
         return block
 

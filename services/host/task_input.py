@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from aiokafka import TopicPartition
 
 from services.host.edge_headers import read_born, rests
-from services.host.fetch import Record
+from services.host.fetch import Record, values_bytes
 from services.host.remembered import Note, Remembered, read_note
 from services.host.segment_plan import Input
 from services.host.snapshot import SnapshotPlace
@@ -137,7 +137,7 @@ class TaskInputs:
         if each.plan.tells:
             late, dropped = _joined(arrivals.late, behind), 0
         born_ms = records[-1].timestamp
-        size_bytes = sum(map(len, filter(None, values)))
+        size_bytes = values_bytes(values)
         return Parcel(
             batch,
             late,
