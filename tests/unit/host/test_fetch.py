@@ -10,7 +10,7 @@ from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from services.host.fetch import RECORD_BYTES, UnreadableError, _Blocks, values_bytes
+from services.host.fetch import RECORD_BYTES, WEIGHED_MAX, UnreadableError, _Blocks, values_bytes
 
 AT = TopicPartition("t", 0)
 GZIP = 1
@@ -86,6 +86,15 @@ def test_a_block_is_as_large_as_what_was_compressed() -> None:
     put(blocks, packed)
     assert len(packed) < 2_000
     assert 100 * (1_000 + RECORD_BYTES) == blocks[AT].getall().size_bytes
+
+
+def test_a_large_block_is_weighed_by_a_sample() -> None:
+    """It costs the same for any number of records, and must be about right also where their sizes differ."""
+    blocks = _Blocks()
+    put(blocks, b"".join(batch(n, n, compression=GZIP, value=b"x" * (n % 300)) for n in range(2 * WEIGHED_MAX + 1)))
+    block = blocks[AT].getall()
+    expected = sum(len(record.value) + RECORD_BYTES for record in block)
+    assert expected == pytest.approx(block.size_bytes, rel=0.1)
 
 
 def test_what_comes_uncompressed_is_as_large_as_the_answer() -> None:
