@@ -81,12 +81,11 @@ def redis_url(stack: Addresses) -> str:
 
 @pytest.fixture
 def topic(kafka: str) -> Callable[..., str]:
-    """Makes a topic with a unique name, waits until it can be used, and gives its name."""
+    """Makes a topic with a unique name, waits until it can be used, and gives its name. `on`: another broker."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    admin = AdminClient({"bootstrap.servers": kafka})
-
-    def make(name: str = "t", *, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
+    def make(name: str = "t", *, partitions: int = 1, config: Mapping[str, str] | None = None, on: str = kafka) -> str:
+        admin = AdminClient({"bootstrap.servers": on})
         unique = f"{name}-{uuid.uuid4().hex[:12]}"
         wanted = NewTopic(unique, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
         admin.create_topics([wanted])[unique].result(timeout=60)

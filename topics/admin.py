@@ -110,6 +110,22 @@ def verify(
     )
 
 
+def broker_settings(admin: AdminClient, setting: str, *, timeout_s: float = 30.0) -> dict[int, str]:
+    """What each broker that answers has for a setting. Raises ClusterError."""
+    deadline_s = time.monotonic() + timeout_s
+    brokers = _metadata(admin, deadline_s).brokers
+    resources = [ConfigResource(ConfigResource.Type.BROKER, str(broker)) for broker in sorted(brokers)]
+    found = {}
+    for resource, future in admin.describe_configs(resources, request_timeout=_left_s(deadline_s)).items():
+        try:
+            entries = _result(future, f"describe broker {resource.name}", deadline_s)
+        except KafkaException as fault:
+            raise ClusterError(f"cannot describe broker {resource.name}: {fault.args[0].str()}") from fault
+        if setting in entries:
+            found[int(resource.name)] = str(entries[setting].value)
+    return found
+
+
 def compare(declared: Declaration, found: Found | None, brokers: int) -> list[Difference]:
     """All differences between a topic as declared and as found on a cluster of this many brokers."""
     if found is None:

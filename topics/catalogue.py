@@ -18,6 +18,7 @@ from topics.messages import (
     Handover,
     HostMetrics,
     HostRegistration,
+    Landmark,
     LateRecord,
     LeaseEntry,
     LinkMetrics,
@@ -279,6 +280,19 @@ SNAPSHOTS: Topic[Any] = Topic(
     bytes_max=2 * RECORD_BYTES_MAX,
 )
 
+LANDMARKS = Topic(
+    name=names.LANDMARKS,
+    purpose="tasks of a flow that have begun, and where they stood: Kafka forgets offsets that are not committed anew",
+    key="{segment}/{partition}",
+    message=Landmark,
+    format=Format.MSGPACK,
+    partitions=1,
+    retention=Compacted(segment_ms=10 * MINUTE_MS),
+    written_by=("host",),
+    read_by=("host",),
+    bytes_max=MIB,
+)
+
 METRICS_OPERATORS = Topic(
     name=names.METRICS_OPERATORS,
     purpose="each operator and partition, once a second",
@@ -372,6 +386,7 @@ CATALOGUE: tuple[Topic[Any], ...] = (
     EDGE,
     CHANGELOG,
     SNAPSHOTS,
+    LANDMARKS,
     METRICS_OPERATORS,
     METRICS_HOSTS,
     METRICS_LINKS,
@@ -392,4 +407,4 @@ def shared() -> tuple[Declaration, ...]:
 
 def of_flow(flow: str) -> tuple[Declaration, ...]:
     """The topics that every flow has; edges and changelogs depend on how it is cut into segments."""
-    return (DEAD_LETTERS.declare(flow=flow), LATE.declare(flow=flow))
+    return (DEAD_LETTERS.declare(flow=flow), LATE.declare(flow=flow), LANDMARKS.declare(flow=flow))

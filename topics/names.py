@@ -37,6 +37,7 @@ LATE = "stig.flow.{flow}.late"
 EDGE = "stig.flow.{flow}.edge.{stream}.TO.{target}.{port}"
 CHANGELOG = "stig.flow.{flow}.changelog.{operator}"
 SNAPSHOTS = "stig.flow.{flow}.snapshots.{segment}"
+LANDMARKS = "stig.flow.{flow}.landmarks"
 
 _WORD = "[a-z0-9_-]+"
 _PARTS = {
@@ -81,6 +82,11 @@ def changelog_topic(flow: str, operator: str) -> str:
 def snapshot_topic(flow: str, segment: str) -> str:
     """Where whole states of a segment are kept; `segment` is its id without the flow's name."""
     return fill(SNAPSHOTS, flow=flow, segment=segment)
+
+
+def landmark_topic(flow: str) -> str:
+    """Where a flow's tasks note that they have begun, and from time to time where they stand."""
+    return fill(LANDMARKS, flow=flow)
 
 
 def is_reserved(topic: str) -> bool:

@@ -18,6 +18,7 @@ from services.embedded.furniture import compare_topics
 from services.embedded.home import Home
 from services.embedded.jars import read_jar_set, wrong_jars
 from services.embedded.java import find_java
+from services.embedded.kafka import OFFSETS_RETENTION_MINUTES
 from services.embedded.links import Gates
 from services.embedded.ports import LOOPBACK, choose_ports, is_free
 from services.embedded.probes import KafkaProbe, RedisProbe
@@ -27,6 +28,7 @@ from services.embedded.stack import KAFKA_JARS
 from services.embedded.world_check import measure_ways
 from services.placement.furnish import INSTANCES
 from services.settings import Settings
+from topics.admin import ClusterError, broker_settings, connect
 
 PYTHON_MIN = (3, 11)
 DISK_BYTES_MIN = 2 * 2**30
@@ -36,6 +38,9 @@ CLOCK_SKEW_S_MAX = 2.0
 CLOCK_EARLIEST_S = 1_700_000_000.0
 """November 2023: no machine that runs this code lives before it."""
 DIFFERENCES_SHOWN_MAX = 3
+OFFSETS_KEPT_DAYS_MIN = 30
+"""A flow that stands still for longer than its offsets are kept does not know any more where it stopped."""
+OFFSETS_RETENTION = "offsets.retention.minutes"
 WAY_ERROR_MS_MAX, WAY_ERROR_SHARE_MAX = 5.0, 0.1
 """A way may be off by the larger of these."""
 
@@ -73,6 +78,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         "redis": lambda: check_redis(settings, view),
         "world": lambda: check_world(settings, view),
         "topics": lambda: check_topics(settings, view),
+        "offsets": lambda: check_offsets(settings, view),
         "placement": lambda: check_placement(view),
     }
     for name, check in checks.items():
@@ -234,8 +240,8 @@ def check_world(settings: Settings, view: View) -> Finding:
 
 def check_topics(settings: Settings, view: View) -> Finding:
     """Whether the topics are there and as the catalogue says."""
-    bootstrap = settings.bootstrap or (view.record.bootstrap if view.holder is not None and view.record else None)
-    if not bootstrap or not KafkaProbe(bootstrap=bootstrap).answers():
+    bootstrap = _bootstrap(settings, view)
+    if bootstrap is None:
         return _skipped("topics", "no broker to ask")
     differences = compare_topics(bootstrap)
     if differences:
@@ -244,6 +250,30 @@ def check_topics(settings: Settings, view: View) -> Finding:
         tool = _kafka_configs(settings, bootstrap)
         return _failed("topics", found, "; ".join(dict.fromkeys(difference.remedy(tool) for difference in shown)))
     return _ok("topics", "all as the catalogue says")
+
+
+def check_offsets(settings: Settings, view: View) -> Finding:
+    """For how long the brokers remember where a flow stopped that does not run."""
+    bootstrap = _bootstrap(settings, view)
+    if bootstrap is None:
+        return _skipped("offsets", "no broker to ask")
+    try:
+        found = broker_settings(connect(bootstrap), OFFSETS_RETENTION)
+    except ClusterError as fault:
+        raise StackError(f"the brokers' settings could not be read: {fault}", "may this user describe them?") from fault
+    if not found:
+        return _skipped("offsets", f"the brokers do not tell {OFFSETS_RETENTION}")
+    broker, minutes = min(found.items(), key=lambda each: int(each[1]))
+    days = int(minutes) / (24 * 60)
+    told = f"kept for {days:,.3g} days after their last commit"
+    if days < OFFSETS_KEPT_DAYS_MIN:
+        return _warning(
+            "offsets",
+            f"{told} (broker {broker}): a flow that stands still for longer does not know where to go on, and parks",
+            f"set {OFFSETS_RETENTION}={OFFSETS_RETENTION_MINUTES} for each broker (server.properties, or "
+            "KAFKA_OFFSETS_RETENTION_MINUTES in a container) and restart them one after the other",
+        )
+    return _ok("offsets", told)
 
 
 def check_placement(view: View) -> Finding:
@@ -270,6 +300,12 @@ def _kafka_configs(settings: Settings, bootstrap: str) -> str:
     jars = settings.cache / "jars" / read_jar_set(KAFKA_JARS).folder_name
     libs = jars if settings.kafka_home is None else settings.kafka_home / "libs"
     return f"java -cp '{libs}/*' kafka.admin.ConfigCommand --bootstrap-server {bootstrap}"
+
+
+def _bootstrap(settings: Settings, view: View) -> str | None:
+    """Where brokers answer; None if none does."""
+    bootstrap = settings.bootstrap or (view.record.bootstrap if view.holder is not None and view.record else None)
+    return bootstrap if bootstrap and KafkaProbe(bootstrap=bootstrap).answers() else None
 
 
 def _redis_url(settings: Settings, view: View) -> str | None:

@@ -22,7 +22,7 @@ MARKS = {
 
 @app.command()
 def doctor(home: HomeOption = None, as_json: AsJson = False) -> None:
-    """Check Python, Java, ports, disk, memory, clock, broker, Redis and topics. Exit code 1 when a check fails."""
+    """Check Python, Java, ports, disk, memory, clock, broker, Redis, topics, offsets. Exit code 1 when one fails."""
     findings = []
     for finding in run_checks(load_settings({"home": home}).settings):
         findings.append(finding)

@@ -25,7 +25,12 @@ def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: A
     rows = look_at_flows(bootstrap_of(bootstrap, home))
     if as_json:
         print_json(rows)
-        return
+    else:
+        show_flows(rows)
+
+
+def show_flows(rows: Sequence[dict[str, Any]]) -> None:
+    """The flows as a table, and what is wrong with them, for people."""
     if not rows:
         console.print("There are no flows. Submit one with [cyan]stigmergy submit FILE[/cyan].")
         return

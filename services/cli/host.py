@@ -28,6 +28,9 @@ def host(
     port: Annotated[int | None, typer.Option(help="Port of /health and /metrics.")] = None,
     state_folder: Annotated[Path | None, typer.Option(help="For flows with state: disk. [default: temporary]")] = None,
     memory_limit: Annotated[int | None, typer.Option(min=64, help="MB; above it the largest state is parked.")] = None,
+    function_memory: Annotated[
+        int, typer.Option(min=64, help="MB that each python operator's process may take.")
+    ] = 512,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
 ) -> None:
@@ -41,6 +44,7 @@ def host(
     from services.host.host import HostParams
     from services.host.main import configure_host_logs, run_host, software
     from services.host.memory import TEMPORARY
+    from services.isolated.caller import IsolationParams
 
     configure_host_logs(settings.log_level, settings.log_format)
     params = HostParams(
@@ -55,6 +59,7 @@ def host(
         software=software(),
         cell=CellParams(silent_ms=settings.silent_s * 1e3, redis_url=redis_url),
         memory_limit_bytes=memory_limit << 20 if memory_limit is not None else None,
+        isolation=IsolationParams(memory_bytes=function_memory << 20),
         state_folder=state_folder or TEMPORARY,
     )
     raise typer.Exit(run_host(params))

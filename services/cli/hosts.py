@@ -1,6 +1,7 @@
 """`stigmergy hosts`: every host that has registered, whether it lives, and how busy it is."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -25,7 +26,12 @@ def hosts(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: A
     rows = host_rows(read_registry(address), live_hosts(address, now_ms=time.time_ns() // 1_000_000))
     if as_json:
         print_json(rows)
-        return
+    else:
+        show_hosts(rows)
+
+
+def show_hosts(rows: Sequence[dict[str, Any]]) -> None:
+    """The hosts as a table, for people."""
     if not rows:
         console.print("No host has registered. Start one with [cyan]stigmergy host --name edge-1[/cyan].")
         return

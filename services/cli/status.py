@@ -1,26 +1,41 @@
-"""`stigmergy status`: what runs, and whether all of it is ready."""
+"""`stigmergy status`: what runs, and whether all of it is ready.
+
+The stack of the home, as `stigmergy up` started it; or, where a Kafka is named and no stack runs (as in a container),
+what the cluster tells of itself: its hosts and its flows.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
 
 import typer
 from rich.text import Text
 
+from services.cli.cluster import BootstrapOption
 from services.cli.exits import ExitCode
-from services.cli.flows import look_at_flows, trouble_lines
+from services.cli.flows import flow_rows, look_at_flows, show_flows, trouble_lines
+from services.cli.hosts import host_rows, show_hosts
 from services.cli.options import AsJson, HomeOption
-from services.cli.screen import console
+from services.cli.screen import console, print_json
 from services.cli.stack_screen import print_stack, process_table, world_table
 from services.embedded.home import Home
 from services.embedded.remote import View, look
 from services.logs import hide_in_text
+from services.registry.liveness import live_hosts
+from services.registry.snapshot import read_registry
 from services.settings import load_settings
 
 app = typer.Typer()
 
 
 @app.command()
-def status(home: HomeOption = None, as_json: AsJson = False) -> None:
+def status(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: AsJson = False) -> None:
     """Show what runs. Exit code 0 only when all is ready; 3 when nothing runs, 5 when something is not ready."""
-    place = Home(load_settings({"home": home}).settings.home)
+    settings = load_settings({"home": home, "bootstrap": bootstrap}).settings
+    place = Home(settings.home)
     view = look(place)
+    if settings.bootstrap is not None and (bootstrap is not None or view.holder is None):
+        raise typer.Exit(_cluster(settings.bootstrap, as_json=as_json))
     code = exit_code(view)
     flows = look_at_flows(view.record.bootstrap) if code is ExitCode.OK and view.record is not None else []
     if as_json:
@@ -30,6 +45,27 @@ def status(home: HomeOption = None, as_json: AsJson = False) -> None:
         for line in trouble_lines(flows):
             console.print(line, soft_wrap=True)
     raise typer.Exit(code)
+
+
+def _cluster(bootstrap: str, *, as_json: bool) -> ExitCode:
+    registry, live = read_registry(bootstrap), live_hosts(bootstrap, now_ms=time.time_ns() // 1_000_000)
+    hosts, flows = host_rows(registry, live), flow_rows(registry, live)
+    code = cluster_code(hosts, flows)
+    if as_json:
+        running = code is not ExitCode.NOT_RUNNING
+        whole = {"running": running, "ready": code is ExitCode.OK, "bootstrap": bootstrap}
+        print_json({**whole, "hosts": hosts, "flows": flows})
+    else:
+        show_hosts(hosts)
+        show_flows(flows)
+    return code
+
+
+def cluster_code(hosts: Sequence[dict[str, Any]], flows: Sequence[dict[str, Any]]) -> ExitCode:
+    """What `status` of a cluster ends with. A host that was stopped stays registered: one that nobody needs is fine."""
+    if not any(row["lives"] for row in hosts):
+        return ExitCode.NOT_RUNNING
+    return ExitCode.OK if all(row["state"] in ("running", "withdrawn") for row in flows) else ExitCode.NOT_READY
 
 
 def exit_code(view: View) -> ExitCode:

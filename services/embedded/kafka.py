@@ -21,6 +21,8 @@ FORMAT_TIMEOUT_S = 60.0
 START_TIMEOUT_S = 120.0
 """A broker that was killed reads all its logs again before it serves, on a machine that may have much else to do."""
 REPLICATION_MAX = 3
+OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
+"""Practically for ever: by default a flow that stands still for a week would not know any more where it stopped."""
 
 LOG4J_PROPERTIES = """\
 rootLogger.level = INFO
@@ -97,6 +99,7 @@ def broker_properties(
         # Few partitions for Kafka's own topics: each costs time at the first use and at every start.
         "offsets.topic.num.partitions": 8,
         "offsets.topic.replication.factor": replication,
+        "offsets.retention.minutes": OFFSETS_RETENTION_MINUTES,
         "transaction.state.log.num.partitions": 4,
         "transaction.state.log.replication.factor": replication,
         "transaction.state.log.min.isr": in_sync_min,

@@ -19,6 +19,20 @@ Record = Any
 """aiokafka's DefaultRecord, an extension type without annotations."""
 
 
+RECORD_BYTES = 64
+"""What a record takes beside its value, at least."""
+
+
+WEIGHED_MAX = 1_000
+"""Of so many records of a block, at most, the length is looked at."""
+
+
+class Block(list[Record]):
+    """Some records, and about how much memory they take."""
+
+    size_bytes = 0
+
+
 class BlockConsumer(AIOKafkaConsumer):
     """A consumer whose `getmany` returns, for each partition, everything that its last fetch brought."""
 
@@ -26,7 +40,7 @@ class BlockConsumer(AIOKafkaConsumer):
         await super().start()
         self._fetcher._records = _Blocks()
 
-    async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, list[Record]]:
+    async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, Block]:
         """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called."""
         with self._subscription.fetch_context():
             try:
@@ -67,10 +81,10 @@ class _Blocks(OrderedDict[TopicPartition, Any]):
         super().__setitem__(partition, answer)
 
 
-def _take_block(answer: FetchResult, _max_records: int | None = None) -> list[Record]:
+def _take_block(answer: FetchResult, _max_records: int | None = None) -> Block:
     """All records of one answer. The size of an answer is bounded by `max_partition_fetch_bytes`, not by a count."""
     if not answer.has_more() or not answer.check_assignment(answer._topic_partition):
-        return []
+        return Block()
     fetched = answer._partition_records
     try:
         block = _records(fetched)
@@ -85,21 +99,42 @@ def _take_block(answer: FetchResult, _max_records: int | None = None) -> list[Re
     return block
 
 
-def _records(fetched: Any) -> list[Record]:
-    """The records of the answer's batches, without aborted transactions and what lies before the wanted offset."""
-    block: list[Record] = []
+def _records(fetched: Any) -> Block:
+    """The records of the answer's batches, without aborted transactions and what lies before the wanted offset.
+
+    What came uncompressed is as large as the answer was; only what came compressed must be weighed.
+    """
+    block, is_compressed = Block(), False
     batches = fetched._records
+    answer_bytes = batches.size_in_bytes()
     while batches.has_next():
         batch = batches.next_batch()
         if fetched._check_crcs and not batch.validate_crc():
             raise CorruptRecordException(f"a batch of {fetched._tp} at offset {batch.base_offset} fails its checksum")
         if not _skipped(fetched, batch):
             records = list(batch)
+            is_compressed = is_compressed or batch.compression_type != 0
             if records and records[0].offset < fetched.next_fetch_offset:
                 records = [record for record in records if record.offset >= fetched.next_fetch_offset]
             block.extend(records)
         fetched.next_fetch_offset = batch.next_offset
+    block.size_bytes = RECORD_BYTES * len(block) + (_weighed_bytes(block) if is_compressed else answer_bytes)
     return block
+
+
+def _weighed_bytes(block: Block) -> int:
+    """How long the values are in all, by a sample of them: each that is looked at costs as much as to decode it."""
+    step = 1 + len(block) // WEIGHED_MAX
+    weighed = block[::step]
+    return values_bytes([record.value for record in weighed]) * len(block) // max(1, len(weighed))
+
+
+def values_bytes(values: list[bytes | None]) -> int:
+    """How long some values are in all. Tombstones are rare, and to look for them costs more than to count."""
+    try:
+        return sum(map(len, values))  # type: ignore[arg-type]  # what is caught below
+    except TypeError:
+        return sum(map(len, filter(None, values)))
 
 
 def _skipped(fetched: Any, batch: Any) -> bool:

@@ -30,6 +30,7 @@ from services.host.segment import DRAIN_S_MAX
 from services.host.task import TaskContext, wall_clock_ms
 from services.host.tenant import House, Tenant
 from services.host.wanted import Wanted, wanted_of
+from services.isolated.caller import IsolationParams
 from services.registry.follow import RegistryFollower
 from services.registry.view import RegistryView, Slot
 from services.settings import LOOPBACK
@@ -67,6 +68,7 @@ class HostParams:
     software: str | None = None
     state_folder: Path = TEMPORARY
     memory_limit_bytes: int | None = None
+    isolation: IsolationParams = field(default_factory=IsolationParams)
     stop_timeout_s: float = STOP_TIMEOUT_S
     cell: CellParams = field(default_factory=CellParams)
     slowness: float = 1.0
@@ -82,7 +84,9 @@ class Host:
         self.params = params
         self.boot_id = uuid.uuid4().hex
         self.view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
-        self._context = TaskContext(params.bootstrap, params.allow, pace=Pace(params.slowness))
+        self._context = TaskContext(
+            params.bootstrap, params.allow, isolation=params.isolation, pace=Pace(params.slowness)
+        )
         self._broker = Broker(params.bootstrap)
         self._publisher = Publisher(params.bootstrap, f"stig.host.{params.name}")
         identity = Identity(params.name, self.boot_id, params.capacity)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from services.host.fetch import Record
+from services.host.fetch import Block, Record
 
 if TYPE_CHECKING:
     from services.host.task import Task
@@ -19,7 +19,9 @@ BLOCKS_MAX = 3
 """With so many blocks that are not yet processed, no more are fetched, unless they are small."""
 SMALL_BYTES_MAX = 256 * 1024
 """Blocks of fewer bytes in all are fetched whatever their number."""
-RECORD_BYTES_MIN = 64
+BYTES_MAX = 8 * 2**20
+"""With so many bytes that are not yet processed, no more are fetched. Only what was compressed comes so large: a fetch
+of 1 MiB may become a hundred, and then one block is under way at a time."""
 TOGETHER_RECORDS_MAX = 2_000
 """Blocks leave together up to about so many records."""
 
@@ -38,8 +40,7 @@ class FetchedBlock:
 
     task: "Task"
     input_name: str
-    records: list[Record]
-    size_bytes: int
+    records: Block
 
 
 Entry = FetchedBlock | Order | Exception
@@ -58,7 +59,8 @@ class Inbox:
     @property
     def has_room(self) -> bool:
         """Whether more blocks may be fetched."""
-        return self._under_way < BLOCKS_MAX or self._under_way_bytes < SMALL_BYTES_MAX
+        most = BYTES_MAX if self._under_way < BLOCKS_MAX else SMALL_BYTES_MAX
+        return self._under_way_bytes < most
 
     @property
     def is_stopped(self) -> bool:
@@ -78,7 +80,7 @@ class Inbox:
     def announce(self, block: FetchedBlock) -> None:
         """This block was fetched, and is on its way."""
         self._under_way += 1
-        self._under_way_bytes += block.size_bytes
+        self._under_way_bytes += block.records.size_bytes
 
     def put(self, entry: Entry) -> None:
         """Behind all others."""
@@ -98,7 +100,7 @@ class Inbox:
     def done(self, blocks: Sequence[FetchedBlock]) -> None:
         """These blocks are processed."""
         self._under_way -= len(blocks)
-        self._under_way_bytes -= sum(block.size_bytes for block in blocks)
+        self._under_way_bytes -= sum(block.records.size_bytes for block in blocks)
 
     async def _first(self, timeout_s: float | None) -> Entry:
         if self._held is not None:
@@ -122,13 +124,6 @@ class Inbox:
             blocks.append(following)
             records += len(following.records)
         return blocks
-
-
-def size_bytes(records: Sequence[Record]) -> int:
-    """About how much memory some records take. Many records are not small, whatever they take: not worth counting."""
-    if len(records) > TOGETHER_RECORDS_MAX:
-        return SMALL_BYTES_MAX
-    return sum([RECORD_BYTES_MIN + len(record.value or b"") for record in records])
 
 
 def joined(blocks: Sequence[FetchedBlock]) -> list[Record]:

@@ -21,6 +21,7 @@ from services.host.cell.roster import SILENT_MS
 from services.host.cell.service import CellParams
 from services.host.host import CLOSE_S_MAX, STOP_TIMEOUT_S, Host, HostParams, ReplacedError
 from services.host.memory import TEMPORARY
+from services.isolated.caller import MEMORY_MB, MEMORY_MB_MIN, IsolationParams
 from services.logs import configure_logs
 from services.operators.collector import collect_rarely
 from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, SettingsError
@@ -84,6 +85,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--silent", type=float, default=SILENT_MS / 1e3, help="seconds after which a host is dead")
     parser.add_argument("--state-folder", type=Path, default=TEMPORARY, help="for flows with state: disk")
     parser.add_argument("--memory-limit", type=int, metavar="MB", help="park the largest state above so much memory")
+    parser.add_argument("--function-memory", type=_function_memory, default=MEMORY_MB, metavar="MB", help="of each")
     parser.add_argument("--stop-timeout", type=float, default=STOP_TIMEOUT_S, help="seconds that segments may drain")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
@@ -101,6 +103,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
         port=given.port,
         state_folder=given.state_folder,
         memory_limit_bytes=given.memory_limit << 20 if given.memory_limit is not None else None,
+        isolation=IsolationParams(memory_bytes=given.function_memory << 20),
         stop_timeout_s=given.stop_timeout,
         software=software(),
         cell=CellParams(silent_ms=given.silent * 1e3, redis_url=os.environ.get(PREFIX + "REDIS_URL") or None),
@@ -118,6 +121,13 @@ def _capacity(text: str) -> float:
     if not 0 < capacity < float("inf"):
         raise ValueError(text)
     return capacity
+
+
+def _function_memory(text: str) -> int:
+    memory_mb = int(text)
+    if memory_mb < MEMORY_MB_MIN:
+        raise ValueError(text)
+    return memory_mb
 
 
 def main() -> None:

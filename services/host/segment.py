@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -22,6 +23,7 @@ from services.host.committed import committed_offsets
 from services.host.disk import StateFullError
 from services.host.ending import end
 from services.host.fetch import BlockConsumer, UnreadableError
+from services.host.landmarks import Landmarks, OffsetsLostError
 from services.host.memory import Memory
 from services.host.outage import told_as_outage
 from services.host.segment_app import SegmentApp
@@ -60,7 +62,9 @@ class OverMemoryError(Exception):
     """The host takes too much memory, and this partition has the most state: it is parked at once."""
 
 
-BROKEN = (BrokenFunctionError, FailsOnEverythingError, StateFullError, OverMemoryError, FirstRecordsGoneError)
+AT_ONCE = (OverMemoryError, OffsetsLostError)
+"""What parks without a second try."""
+BROKEN = (BrokenFunctionError, FailsOnEverythingError, StateFullError, FirstRecordsGoneError, *AT_ONCE)
 
 
 @dataclass(slots=True)
@@ -234,7 +238,7 @@ class Segment:
                 log.info("task recovers", segment=self.plan.segment.id, partition=seat.partition)
                 await task.fence()
                 self._set(seat, "recovering", "catching_up")
-                restored = await task.recover(self._committed)
+                restored = await task.recover(partial(self._committed, landmarks=task.landmarks))
                 seat.task = task
                 self._assign()
                 self._set(seat, "running")
@@ -294,7 +298,7 @@ class Segment:
         """An outage of the cluster passes by itself, so it never parks a task; what the task can't do does."""
         if has_committed:
             seat.failures = seat.outages = seat.parked = 0
-        if isinstance(error, OverMemoryError):
+        if isinstance(error, AT_ONCE):
             seat.failures = BROKEN_MAX - 1
         seat.failures_max = BROKEN_MAX if isinstance(error, BROKEN) else FAILURES_MAX
         if is_passing(error):
@@ -318,10 +322,17 @@ class Segment:
                 async with asyncio.timeout(HANDOVER_PATIENCE_S):
                     await self._drained(seat.partition, seat.epoch)
 
-    async def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
-        """The committed offsets with their metadata, read after the former owner was fenced; else the beginning."""
+    async def _committed(
+        self, partitions: list[TopicPartition], *, landmarks: Landmarks | None = None
+    ) -> dict[TopicPartition, tuple[int, str]]:
+        """The committed offsets with their metadata, read after the former owner was fenced; else the beginning.
+
+        A task that has begun before, by its `landmarks`, does not begin again: OffsetsLostError.
+        """
         with told_as_outage():
             committed = await committed_offsets(self._consumer._coordinator, partitions)
+        if not committed and landmarks is not None:
+            await landmarks.check_new()
         fresh = [at for at in partitions if at not in committed]
         beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
         check_beginnings(self.plan.inputs, beginnings)

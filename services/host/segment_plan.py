@@ -11,7 +11,7 @@ from services.operators.wiring import input_name
 from topics.flow.graph import Edge, FlowGraph, Segment
 from topics.flow.specs import Delivery, FlowSpec, Sink, Source
 from topics.messages import TappedEdge
-from topics.names import edge_topic, snapshot_topic
+from topics.names import edge_topic, landmark_topic, snapshot_topic
 
 COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_once": 500}
 """In exactly_once results wait for the commit. Else it only bounds what a crash repeats, and rare ones cost less."""
@@ -78,6 +78,11 @@ class SegmentPlan:
     def snapshots(self) -> str:
         """The topic that keeps the state of all its tasks."""
         return snapshot_topic(self.flow, self.segment.id.rpartition(".")[2])
+
+    @property
+    def landmarks(self) -> str:
+        """The topic on which all tasks of the flow note where they stand."""
+        return landmark_topic(self.flow)
 
     def transactional_id(self, partition: int) -> str:
         """The same for every owner of this partition: a new owner fences the former one."""

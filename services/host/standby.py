@@ -11,6 +11,7 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from services.host.ending import end
+from services.host.landmarks import Landmarks, OffsetsLostError
 from services.host.memory import Memory
 from services.host.segment_plan import SegmentPlan
 from services.host.snapshot import usable
@@ -58,14 +59,16 @@ class Standby:
     async def _follow(self) -> None:
         """Trouble with the cluster is passing, and anything else costs only the head start."""
         inputs = TaskInputs(self._plan.inputs, self._partition)
+        landmarks = Landmarks(self._context.bootstrap, self._plan, self._partition)
         while True:
             try:
                 await self.writer.connect(
                     [*self.memory.changelogs.values(), *(out.topic for out in self._plan.outputs)]
                 )
-                place = inputs.resume(await self._committed([each.at for each in inputs.by_name.values()]))
+                note = inputs.note(await self._committed(list(inputs.offsets)))
+                place = (await landmarks.recall(note)).snapshot
                 await self.memory.follow(usable(place, now_ms=self._context.now_ms()), self._has_read)
-            except KafkaError as error:
+            except (KafkaError, OffsetsLostError) as error:
                 log.warning(
                     "standby waits", segment=self._plan.segment.id, partition=self._partition, error=repr(error)
                 )

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aiokafka import TopicPartition
@@ -22,12 +22,14 @@ from services.host.changelog import drained
 from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS, born_header
 from services.host.edges import EdgeOutput
-from services.host.fetch import Record
-from services.host.inbox import FetchedBlock, Inbox, Order, joined, size_bytes
+from services.host.fetch import Block, Record
+from services.host.inbox import FetchedBlock, Inbox, Order, joined
+from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks
 from services.host.memory import TEMPORARY, Memory
 from services.host.pace import FULL_PACE, Pace
 from services.host.partitioner import Partitioner
 from services.host.portions import Portions
+from services.host.remembered import Note, fits, pack
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
 from services.host.snapshot import Snapshots, usable
@@ -113,6 +115,8 @@ class Task:
         self._changelogs = self._memory.changelogs
         self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
         self._snapshots = Snapshots(self._program)
+        self.landmarks = Landmarks(context.bootstrap, plan, partition)
+        self._note = Note()
         self._failures: list[Failure] = []
         self._dead: list[Entry] = []
         """Dead letters that the next commit writes."""
@@ -160,7 +164,8 @@ class Task:
 
     async def connect(self) -> None:
         """Get ready to fence; it disturbs nobody yet."""
-        await self._writer.connect([*self._changelogs.values(), *(output.topic for output in self.plan.outputs)])
+        own = [*self._changelogs.values(), self.plan.landmarks]
+        await self._writer.connect([*own, *(output.topic for output in self.plan.outputs)])
 
     async def fence(self) -> None:
         """Take over from the former owner: all that it committed can be read after this, and nothing more comes."""
@@ -169,18 +174,24 @@ class Task:
     async def recover(self, committed: Committed) -> int:
         """Rebuild the state, and go on from what was committed; returns the number of entries read."""
         if self._memory.is_open:  # a standby's: it needs no snapshot, so it need not wait to know where that is
-            found, entries = await asyncio.gather(committed(list(self.positions)), self._memory.rebuild(None))
-            self._snapshots.place = self._inputs.resume(found)
+            _, entries = await asyncio.gather(self._resume(committed), self._memory.rebuild(None))
         else:
-            self._snapshots.place = self._inputs.resume(await committed(list(self.positions)))
+            await self._resume(committed)
             entries = await self._memory.rebuild(usable(self._snapshots.place, now_ms=self._context.now_ms()))
         self._changelog_offsets = self._memory.positions
         return entries
 
-    def fetched(self, input_name: str, records: list[Record]) -> FetchedBlock:
+    async def _resume(self, committed: Committed) -> None:
+        found = await committed(list(self.positions))
+        self._note = self._inputs.note(found)
+        remembered = await self.landmarks.recall(self._note)
+        self._inputs.resume(found, remembered)
+        self._snapshots.place = remembered.snapshot
+
+    def fetched(self, input_name: str, records: Block) -> FetchedBlock:
         """Note that these records were fetched, so that they are fetched once; the block is to be taken, in order."""
         self._inputs.by_name[input_name].fetch_offset = records[-1].offset + 1
-        block = FetchedBlock(self, input_name, records, size_bytes(records))
+        block = FetchedBlock(self, input_name, records)
         self._inbox.announce(block)
         return block
 
@@ -200,6 +211,9 @@ class Task:
 
     async def run(self) -> None:
         """Process blocks and commit, until told to stop. Raises what made it fail."""
+        if self._is_landmark_due:  # also what fails again and again at the first record must not lose its offsets
+            await self._commit()
+            self.commits = 0
         while True:
             order = await self._inbox.next(self._commit_in_s if self._is_dirty else None)
             if isinstance(order, Exception):
@@ -209,6 +223,8 @@ class Task:
                 self._done(order)
             elif order is Order.TICK:
                 await self._advance()
+                if self._is_landmark_due:
+                    self._touched()
             if self._is_dirty and (order is Order.STOP or self._commit_in_s <= 0):
                 await self._commit()
             if order is Order.STOP:
@@ -406,6 +422,11 @@ class Task:
             self._is_dirty = True
             self._commit_at_s = time.monotonic() + self.plan.commit_interval_s
 
+    @property
+    def _is_landmark_due(self) -> bool:
+        before_ms = self._note.landmark_ms
+        return before_ms is None or abs(self._context.now_ms() - before_ms) >= LANDMARK_EVERY_MS
+
     async def _commit(self) -> None:
         now_ms = self._context.now_ms()
         await self._write_entries(self._dead)
@@ -422,7 +443,16 @@ class Task:
         if pieces:
             names, contents = zip(*pieces, strict=True)
             await self._writer.write(self.plan.snapshots, self.partition, names, contents, [now_ms] * len(pieces))
-        landed = await self._writer.commit(self.plan.group, self._inputs.commits(self._snapshots.place))
+        offsets, packed = self._inputs.offsets, pack(self._inputs.remembered(self._snapshots.place))
+        kept = packed if fits(packed) else None
+        self._note = replace(self._note, packed=kept)
+        if kept is None or self._is_landmark_due:
+            key, value = self.landmarks.entry(self.epoch, offsets, None if kept is not None else packed, now_ms=now_ms)
+            await self._writer.write(self.plan.landmarks, 0, [key], [value], [now_ms])
+            self._note = replace(self._note, landmark_ms=now_ms)
+        text = self._note.text()
+        landed = await self._writer.commit(self.plan.group, {at: (each, text) for at, each in offsets.items()})
+        self._note = replace(self._note, landmark_offset=landed.get(self.plan.landmarks, self._note.landmark_offset))
         if self.plan.snapshots in landed:
             self._snapshots.landed(landed[self.plan.snapshots])
         for operator, topic in self._changelogs.items():

@@ -4,27 +4,23 @@ What inputs must remember (how far event time has come) is a few numbers. They a
 offset, so they always belong to exactly that offset, and a segment without state needs no changelog.
 """
 
-from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import msgspec
 from aiokafka import TopicPartition
 
 from services.host.edge_headers import read_born, rests
-from services.host.fetch import Record
+from services.host.fetch import Record, values_bytes
+from services.host.remembered import Note, Remembered, read_note
 from services.host.segment_plan import Input
 from services.host.snapshot import SnapshotPlace
 from services.operators.batch import Batch
 from services.operators.failure import Failure
 from services.operators.intake import SourceIntake
-from services.operators.table import Table, frozen
+from services.operators.table import Table
 from services.operators.watermark import InputWatermarks, Upstream
 from topics.catalogue import EDGE
 from topics.messages import Origin
-
-_decode = msgspec.msgpack.Decoder(tuple[SnapshotPlace | None, dict[str, list[tuple[Any, Any]]]]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +88,26 @@ class TaskInputs:
         """Whether nothing comes from anywhere, so that nobody should wait for what this task sends."""
         return self._watermarks.is_idle(now_ms=now_ms)
 
-    def commits(self, snapshot: SnapshotPlace | None) -> dict[TopicPartition, tuple[int, str]]:
-        """What to commit: each input's offset, with all that the inputs remember and where the last snapshot is."""
-        remembered = {name: list(table.data.items()) for name, table in self._tables().items()}
-        metadata = b64encode(msgspec.msgpack.encode([snapshot, remembered])).decode()
-        return {each.at: (each.next_offset, metadata) for each in self.by_name.values()}
+    @property
+    def offsets(self) -> dict[TopicPartition, int]:
+        """The first offset of each input that was not yet processed."""
+        return {each.at: each.next_offset for each in self.by_name.values()}
 
-    def resume(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> SnapshotPlace | None:
-        """Go on from what was committed; returns where the last snapshot is."""
-        newest = ""
+    def remembered(self, snapshot: SnapshotPlace | None) -> Remembered:
+        """All that belongs to these offsets, and where the last snapshot is."""
+        return Remembered(snapshot, {name: table.data for name, table in self._tables().items()})
+
+    def note(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> Note:
+        """What stands with the committed offsets; an input that is new has nothing."""
+        texts = [committed[each.at][1] for each in self.by_name.values()]
+        return read_note(next(filter(None, reversed(texts)), ""))
+
+    def resume(self, committed: Mapping[TopicPartition, tuple[int, str]], remembered: Remembered) -> None:
+        """Go on from what was committed."""
         for each in self.by_name.values():
-            each.next_offset, metadata = committed[each.at]
-            each.fetch_offset = each.next_offset
-            newest = metadata or newest
-        if not newest:
-            return None
-        snapshot, remembered = _decode(b64decode(newest))
-        # By name: another version of this software may remember more, or less, than wrote it.
+            each.next_offset = each.fetch_offset = committed[each.at][0]
         for name, table in self._tables().items():
-            table.data.update((frozen(key), value) for key, value in remembered.get(name, ()))
-        return snapshot
+            table.data.update(remembered.tables.get(name, {}))
 
     def _tables(self) -> dict[str, Table]:
         clocks = {
@@ -141,7 +137,7 @@ class TaskInputs:
         if each.plan.tells:
             late, dropped = _joined(arrivals.late, behind), 0
         born_ms = records[-1].timestamp
-        size_bytes = sum(map(len, filter(None, values)))
+        size_bytes = values_bytes(values)
         return Parcel(
             batch,
             late,

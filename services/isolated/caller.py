@@ -35,15 +35,19 @@ BAD_IN_A_ROW_MAX = 5
 """So many records that hang or kill, and no other between them, and the function is given up."""
 
 
+MEMORY_MB, MEMORY_MB_MIN = 512, 64
+"""What a function's process may take unless a host says otherwise, and what it takes to start at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class IsolationParams:
     """What a function's process may take. `start_s`: to import what the user wrote."""
 
-    memory_bytes: int = 512 << 20
+    memory_bytes: int = MEMORY_MB << 20
     start_s: float = 30.0
 
     def __post_init__(self) -> None:
-        assert self.memory_bytes >= 64 << 20, self
+        assert self.memory_bytes >= MEMORY_MB_MIN << 20, self
 
 
 class _ChildEndedError(Exception):

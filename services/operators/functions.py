@@ -23,11 +23,13 @@ class FunctionError(ValueError):
 def load(spec: specs.Python, *, allow: Sequence[str]) -> Callable[..., Any]:
     """The function that a python operator names."""
     module_name, _, function_name = spec.call.partition(":")
-    _check_allowed(module_name, allow)
+    folder = _check_allowed(module_name, allow)
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # A user's module can fail to import in any way.
         raise FunctionError(f"{spec.call}: importing {module_name} failed: {type(error).__name__}: {error}") from error
+    if folder is not None:
+        _check_place(spec.call, getattr(module, "__file__", None), folder)
     function = getattr(module, function_name, None)
     if not callable(function):
         names = sorted(n for n, v in vars(module).items() if inspect.isfunction(v) and not n.startswith("_"))
@@ -37,20 +39,25 @@ def load(spec: specs.Python, *, allow: Sequence[str]) -> Callable[..., Any]:
     return function
 
 
-def _check_allowed(module_name: str, allow: Sequence[str]) -> None:
+def _check_allowed(module_name: str, allow: Sequence[str]) -> Path | None:
+    """The folder by which a module is allowed; None if it is by its name."""
     top = module_name.partition(".")[0]
     for entry in allow:
         if "/" in entry or entry == ".":
-            if _lies_in(top, Path(entry).resolve()):
-                return
+            folder = Path(entry).resolve()
+            if _lies_in(top, folder):
+                return folder
         elif module_name == entry or module_name.startswith(f"{entry}."):
-            return
+            return None
     allowed = ", ".join(allow) if allow else "nothing"
     raise FunctionError(f"{module_name} is not allowed here; allowed: {allowed}. Add its prefix or folder to the list")
 
 
 def _lies_in(top: str, folder: Path) -> bool:
-    """Whether a top-level module comes from this folder, which is put on the import path when it is first needed."""
+    """Whether a top-level module comes from this folder, which is put on the import path when it is first needed.
+
+    A package without `__init__.py` may be spread over several folders, all of which must lie in this one.
+    """
     if not ((folder / f"{top}.py").is_file() or (folder / top).is_dir()):
         return False
     if str(folder) not in sys.path:
@@ -63,7 +70,13 @@ def _lies_in(top: str, folder: Path) -> bool:
     if found is None:
         return False
     places = [found.origin] if found.origin is not None else list(found.submodule_search_locations or ())
-    return any(Path(place).resolve().is_relative_to(folder) for place in places)
+    return bool(places) and all(Path(place).resolve().is_relative_to(folder) for place in places)
+
+
+def _check_place(call: str, file: str | None, folder: Path) -> None:
+    """A package may look for its modules anywhere: what counts is where this one was found."""
+    if file is None or not Path(file).resolve().is_relative_to(folder):
+        raise FunctionError(f"{call}: it was found in {file or 'no file'}, which is not in {folder}; move it there")
 
 
 def _check_signature(spec: specs.Python, function: Callable[..., Any]) -> None:

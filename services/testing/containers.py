@@ -12,6 +12,7 @@ from docker.errors import APIError
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
+from services.embedded.kafka import OFFSETS_RETENTION_MINUTES
 from services.testing.images import VARIABLES, Images
 
 LABEL = "stigmergy.testing"
@@ -150,6 +151,7 @@ def kafka_container(site: Site, *, port: int) -> StigmergyContainer:
         KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS="0",
         KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR="1",
         KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS="8",
+        KAFKA_OFFSETS_RETENTION_MINUTES=str(OFFSETS_RETENTION_MINUTES),
         KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR="1",
         KAFKA_TRANSACTION_STATE_LOG_MIN_ISR="1",
         KAFKA_TRANSACTION_STATE_LOG_NUM_PARTITIONS="4",

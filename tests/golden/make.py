@@ -25,6 +25,7 @@ from topics.messages import (
     Header,
     HostMetrics,
     HostRegistration,
+    Landmark,
     LateRecord,
     LeaseEntry,
     LinkMetrics,
@@ -71,6 +72,14 @@ SAMPLES: tuple[Message, ...] = (
         boot_id="5f0c9a2e",
         started_ms=1_763_264_600_000,
         software="0.1.0",
+    ),
+    Landmark(
+        segment="top-talkers.traffic",
+        partition=2,
+        epoch=7,
+        committed_ms=1_763_264_631_000,
+        offsets={"packets": 1_234},
+        remembered=b"\x93\xc0",
     ),
     Placement(
         segment="top-talkers.traffic",

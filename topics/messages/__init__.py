@@ -6,6 +6,7 @@ from topics.messages.blocks import Block, BlockHeader
 from topics.messages.decisions import Decision, FlowPolicy, HostPolicy, Policy, Request
 from topics.messages.flows import FLOW_TEXT_LENGTH_MAX, Delivery, FlowRevision
 from topics.messages.hosts import HostRegistration
+from topics.messages.landmarks import Landmark
 from topics.messages.leases import LEASE_MS_MAX, LeaseAct, LeaseEntry
 from topics.messages.metrics import HostMetrics, LinkMetrics, OperatorMetrics
 from topics.messages.models import (
@@ -49,6 +50,7 @@ __all__ = [
     "HostPolicy",
     "HostRegistration",
     "HotSpotModel",
+    "Landmark",
     "LateRecord",
     "LeaseAct",
     "LeaseEntry",

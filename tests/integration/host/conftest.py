@@ -157,16 +157,16 @@ class Bench:
 
 @pytest.fixture
 def bench(kafka: str, topic: Callable[..., str], tmp_path: Path) -> Iterator[Callable[..., Bench]]:
-    """Makes a bench from a flow's text, and its topics."""
+    """Makes a bench from a flow's text, and its topics. `on`: another broker."""
 
-    def make(text: str, *, partitions: int = 2) -> Bench:
+    def make(text: str, *, partitions: int = 2, on: str = kafka) -> Bench:
         # Results carry their event times, which are long ago here: retention must not remove them.
         forever = {"retention.ms": "-1"}
-        source = topic("source", partitions=partitions, config=forever)
-        sink = topic("sink", partitions=partitions, config=forever)
+        source = topic("source", partitions=partitions, config=forever, on=on)
+        sink = topic("sink", partitions=partitions, config=forever, on=on)
         name = f"flow-{uuid.uuid4().hex[:8]}"
         graph = parse_graph(text.format(flow=name, source=source, sink=sink))
-        made = Bench(kafka, graph, source, sink, partitions, tmp_path)
+        made = Bench(on, graph, source, sink, partitions, tmp_path)
         made.make_topics()
         return made
 

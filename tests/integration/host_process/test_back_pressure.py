@@ -13,6 +13,7 @@ import psutil
 from services.embedded import StackParams
 from services.embedded.java import find_java
 from services.embedded.stack import kafka_class_path
+from services.registry.submit import submit
 from topics import catalogue
 from topics.flow.file import parse_graph
 
@@ -65,6 +66,10 @@ def nap(record):
     time.sleep(0.01)
     return {"user": record["user"]}
 """
+
+
+FAIR_MAX = 3
+"""How much more of two equal backlogs one flow may have done than the other: tasks take turns, but not by the clock."""
 
 
 def records(count: int, *, padding: int = 0) -> list[dict]:
@@ -188,3 +193,26 @@ def test_a_trickle_is_served_while_a_neighbour_works_off_its_backlog(hosts: Any,
     trickle.until_results(10)
     assert busy.committed() < 600_000
     busy.until(lambda: busy.committed() == 600_000, "the busy one is through")
+
+
+def test_equal_backlogs_on_one_host_are_worked_off_at_about_the_same_pace(hosts: Any, stage: Callable) -> None:
+    """Neither flow may wait until the other is through: whoever came first would starve whoever came later."""
+    hosts.start("a")
+    count, flows = 300_000, [stage(BUSY), stage(BUSY)]
+    for flow in flows:
+        for _ in range(5):
+            flow.feed(records(count // 5))
+    for flow in flows:
+        submit(flow.bootstrap, flow.text, hosts=[hosts.name("a")])
+    first, second = flows
+
+    def shares() -> tuple[int, int]:
+        return first.committed(), second.committed()
+
+    first.until(lambda: min(shares()) > 0, "both work")
+    begun = shares()
+    first.until(lambda: max(shares()) > (max(begun) + count) / 2, "one of them has done half of what was left")
+    done = [now - before for now, before in zip(shares(), begun, strict=True)]
+    assert max(done) < FAIR_MAX * min(done), (begun, done)
+    for flow in flows:
+        flow.until(lambda flow=flow: flow.committed() == count, "it is through")

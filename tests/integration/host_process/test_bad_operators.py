@@ -42,6 +42,15 @@ def hang_or_die(record, folder):
         os.kill(os.getpid(), 9)
     return record
 
+LEAKED = []
+
+def leaky(record, folder):
+    if record["n"] >= 20:
+        LEAKED.append(bytearray(1 << 20))
+    if record["n"] == 30:
+        LEAKED.append(bytearray(1 << 30))
+    return record
+
 def tame(record, folder):
     return record
 """
@@ -55,9 +64,9 @@ def orders(count: int, *, first: int = 0) -> list[dict]:
     return [{"user": f"u{n % 9}", "n": n} for n in range(first, first + count)]
 
 
-def started(hosts: Any, folder: Path) -> None:
+def started(hosts: Any, folder: Path, *more: str) -> None:
     (folder / "odd_rules.py").write_text(RULES)
-    hosts.start("a", extra=["--allow", f"{folder}/"])
+    hosts.start("a", extra=["--allow", f"{folder}/", *more])
 
 
 def parked(flow: Any, words: str) -> bool:
@@ -138,3 +147,22 @@ def test_a_record_that_hangs_or_kills_its_function_is_a_dead_letter_and_the_rest
     }
     assert {11: "took longer than 0.5 s", 22: "its process ended by SIGKILL"} == letters
     assert hosts.running["a"].poll() is None
+
+
+def test_a_function_that_leaks_is_made_anew_and_only_what_no_process_can_hold_is_a_dead_letter(
+    hosts: Any, stage: Callable, tmp_path: Path
+) -> None:
+    """It leaks more than its process may take, several times over; host and neighbour do not notice."""
+    started(hosts, tmp_path, "--function-memory", "96")
+    flow, neighbour = staged(stage, tmp_path, "leaky"), staged(stage, tmp_path, "tame")
+    flow.submit(hosts, "a")
+    neighbour.submit(hosts, "a")
+    flow.feed(orders(300))
+    neighbour.feed(orders(100))
+    results = flow.until_results(299)
+    neighbour.until_results(100)
+    assert {30} == set(range(300)) - {each["n"] for each in results}
+    (letter,) = (each.letter for each in read_letters(flow.bootstrap, flow.name))
+    assert "memory" in letter.error
+    assert hosts.running["a"].poll() is None
+    assert not parked(flow, "")

@@ -119,6 +119,23 @@ def test_each_wrong_topic_is_told_once_with_a_command_that_exists(
     assert "--alter --topic stig.hosts --add-config cleanup.policy=compact; stigmergy up creates it" in found.remedy
 
 
+@pytest.mark.parametrize(
+    ("minutes", "verdict"),
+    [({1: "5256000"}, Verdict.OK), ({1: "5256000", 2: "10080"}, Verdict.WARNING), ({}, Verdict.SKIPPED)],
+)
+def test_brokers_that_soon_forget_offsets_are_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minutes: dict[int, str], verdict: Verdict
+) -> None:
+    """The default of Kafka is a week: a flow that rests for longer would not know any more where it stopped."""
+    monkeypatch.setattr(checks, "broker_settings", lambda admin, setting: minutes)
+    monkeypatch.setattr(KafkaProbe, "answers", lambda probe: True)
+    found = checks.check_offsets(Settings(home=tmp_path, bootstrap="127.0.0.1:1"), View(None, None, ()))
+    assert verdict is found.verdict
+    if verdict is Verdict.WARNING:
+        assert "kept for 7 days after their last commit (broker 2)" in found.found
+        assert "offsets.retention.minutes=5256000" in (found.remedy or "")
+
+
 def test_a_machine_with_all_it_needs_ends_with_0() -> None:
     """Nothing runs yet, which is no failure."""
     result = doctor("--json")

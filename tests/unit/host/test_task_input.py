@@ -1,12 +1,11 @@
 """What inputs remember travels with the committed offsets, also from one version of the software to the next."""
 
-from base64 import b64decode, b64encode
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 from aiokafka import TopicPartition
 
+from services.host.remembered import Note, Remembered
 from services.host.segment_plan import Input
 from services.host.task_input import TaskInputs
 from services.operators.batch import Batch
@@ -28,32 +27,28 @@ def test_inputs_go_on_from_what_was_committed() -> None:
     before = inputs_at(5_000)
     before.by_name["packets"].next_offset = 7
     after = TaskInputs([PLAN], 0)
-    assert after.resume(before.commits(None)) is None
+    after.resume({at: (offset, "") for at, offset in before.offsets.items()}, before.remembered(None))
     assert 5_000 == after.watermark_ms("packets")
     assert 7 == after.by_name["packets"].next_offset == after.by_name["packets"].fetch_offset
 
 
 def test_what_another_version_remembers_is_no_obstacle() -> None:
     """An upgrade must not park every task because a table was added or dropped."""
-    ((offset, metadata),) = inputs_at(5_000).commits(None).values()
-    snapshot, remembered = msgspec.msgpack.decode(b64decode(metadata))
-    dropped = remembered.pop("watermarks/resting", None)
-    remembered["watermarks/unheard-of"] = [["x", 1]]
-    other = b64encode(msgspec.msgpack.encode([snapshot, remembered])).decode()
+    tables = dict(inputs_at(5_000).remembered(None).tables)
+    dropped = tables.pop("watermarks/resting", None)
     after = TaskInputs([PLAN], 0)
-    after.resume({AT: (offset, other)})
+    after.resume({AT: (7, "")}, Remembered(None, {**tables, "watermarks/unheard-of": {"x": 1}}))
     assert dropped is not None
     assert 5_000 == after.watermark_ms("packets")
 
 
-def test_metadata_fits_what_a_broker_keeps_by_default() -> None:
-    """offset.metadata.max.bytes is 4 KiB; a task that can't commit would stand still."""
-    plan = Input("a>b.input", "edge", 1, None, None, 100, 1_000)
-    edge = TaskInputs([plan], 0)
-    for partition in range(100):
-        edge._watermarks.admit("a>b.input", partition, Batch.empty(1_700_000_000_000 + partition), now_ms=0)
-    ((_, metadata),) = edge.commits(None).values()
-    assert len(metadata) < 4_096
+def test_an_input_that_is_new_does_not_hide_what_the_others_remember() -> None:
+    """A topic that has got more partitions brings a task an input without an offset."""
+    other = Input("more", "more", 1, SOURCE, None, 0, 1_000)
+    text = Note(5, 6, b"packed").text()
+    for texts in ((text, ""), ("", text)):
+        found = {AT: (1, texts[0]), TopicPartition("more", 0): (0, texts[1])}
+        assert Note(5, 6, b"packed") == TaskInputs([PLAN, other], 0).note(found)
 
 
 def test_a_parcel_tells_how_many_bytes_it_was() -> None:

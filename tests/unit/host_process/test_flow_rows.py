@@ -1,9 +1,18 @@
 """What `stigmergy flows` and `stigmergy hosts` make of the registry."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+from typer.testing import CliRunner, Result
+
+from services.cli import status as status_command
+from services.cli.exits import ExitCode
 from services.cli.flows import flow_rows
 from services.cli.hosts import host_rows
+from services.cli.main import app
 from services.registry.view import RegistryView
 
 
@@ -52,3 +61,53 @@ def test_a_host_lives_only_under_its_newest_boot(host: Callable, placement: Call
     new = {"a": SimpleNamespace(boot_id="2", cpu=0.1, memory_bytes=1)}
     assert [False, True, False] == [host_rows(view, live)[0]["lives"] for live in (old, new, {})]  # type: ignore[arg-type]
     assert 2 == host_rows(view, {})[0]["partitions"]
+
+
+@pytest.fixture
+def shop(flow: Callable, placement: Callable, host: Callable, tell: Callable) -> RegistryView:
+    """A cluster with one host and one flow on it."""
+    view = RegistryView()
+    for message in (host(), flow(), placement()):
+        tell(view, message)
+    return view
+
+
+@pytest.fixture
+def cluster(shop: RegistryView, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[bool], Result]:
+    """Runs `status` where no stack runs, but a setting names the cluster of the shop."""
+    row = SimpleNamespace(boot_id="1", cpu=0.5, memory_bytes=1 << 20)
+    monkeypatch.setenv("STIGMERGY_HOME", str(tmp_path))
+    monkeypatch.setenv("STIGMERGY_BOOTSTRAP", "kafka:19092")
+    monkeypatch.setattr(status_command, "read_registry", lambda bootstrap: shop)
+
+    def run(lives: bool, *flags: str) -> Result:
+        monkeypatch.setattr(status_command, "live_hosts", lambda bootstrap, *, now_ms: {"a": row} if lives else {})
+        return CliRunner().invoke(app, ["status", *flags])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("state", "lives", "code"),
+    [
+        ("running", True, ExitCode.OK),
+        ("parked", True, ExitCode.NOT_READY),
+        ("running", False, ExitCode.NOT_RUNNING),
+    ],
+)
+def test_status_of_a_cluster_is_that_of_its_hosts_and_flows(
+    request: pytest.FixtureRequest, cluster: Callable, state: str, lives: bool, code: ExitCode
+) -> None:
+    """In a container there is no stack to look at, but a cluster that its settings name."""
+    tell, status, shop = (request.getfixturevalue(name) for name in ("tell", "status", "shop"))
+    tell(shop, status(state=state, reason="no such topic"))
+    shown = cluster(lives)
+    assert (code, True) == (shown.exit_code, "shop" in shown.output)
+    assert (state == "parked") == ("no such topic" in shown.output)
+    whole = json.loads(cluster(lives, "--json").stdout)
+    assert ("kafka:19092", ["a"], ["shop"], code is ExitCode.OK) == (
+        whole["bootstrap"],
+        [each["host"] for each in whole["hosts"]],
+        [each["flow"] for each in whole["flows"]],
+        whole["ready"],
+    )

@@ -4,14 +4,16 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from services.host.inbox import BLOCKS_MAX, SMALL_BYTES_MAX, FetchedBlock, Inbox, Order, joined, size_bytes
+from services.host.fetch import RECORD_BYTES, Block
+from services.host.inbox import BLOCKS_MAX, BYTES_MAX, SMALL_BYTES_MAX, FetchedBlock, Inbox, Order, joined
 
 TASK: Any = None
 
 
 def block(*values: bytes, input_name: str = "packets") -> FetchedBlock:
-    records = [SimpleNamespace(value=value) for value in values]
-    return FetchedBlock(TASK, input_name, records, size_bytes(records))
+    records = Block(SimpleNamespace(value=value) for value in values)
+    records.size_bytes = sum(RECORD_BYTES + len(value) for value in values)
+    return FetchedBlock(TASK, input_name, records)
 
 
 def put(inbox: Inbox, *entries: FetchedBlock | Order) -> None:
@@ -93,6 +95,17 @@ def test_large_blocks_are_bounded_by_their_number() -> None:
         assert inbox.has_room
         put(inbox, block(b"x" * SMALL_BYTES_MAX))
     assert not inbox.has_room
+
+
+def test_a_block_of_many_bytes_is_under_way_alone() -> None:
+    """What was compressed a hundredfold must not be in memory three times for each partition."""
+    inbox = Inbox()
+    put(inbox, block(b"x" * BYTES_MAX))
+    assert not inbox.has_room
+    blocks = asyncio.run(inbox.next(None))
+    assert isinstance(blocks, list)
+    inbox.done(blocks)
+    assert inbox.has_room
 
 
 def test_small_blocks_are_bounded_by_their_bytes() -> None:

@@ -34,6 +34,20 @@ def test_an_impossible_capacity_is_refused(capacity: str, capsys: pytest.Capture
     assert "--capacity" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("given", "memory_bytes"), [([], 512 << 20), (["--function-memory", "96"], 96 << 20)])
+def test_a_host_says_what_the_processes_of_functions_may_take(given: list[str], memory_bytes: int) -> None:
+    """A model that a function loads may need more, a small machine has less."""
+    params, _, _ = parse([*GIVEN, "--capacity", "1", *given])
+    assert memory_bytes == params.isolation.memory_bytes
+
+
+def test_too_little_memory_for_a_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its process could not even start, and every flow with a function would park."""
+    with pytest.raises(SystemExit):
+        parse([*GIVEN, "--function-memory", "63"])
+    assert "--function-memory" in capsys.readouterr().err
+
+
 def test_calibration_is_quick_and_steady() -> None:
     """Two starts of one host should register nearly the same capacity, on a busy machine too."""
     one, other = sorted((calibrate(), calibrate()))
@@ -52,6 +66,7 @@ def test_a_stateful_segment_needs_edges_state_and_set_aside_topics(flow_text: st
     assert {
         "stig.flow.shop.dead-letters": 1,
         "stig.flow.shop.late": 1,
+        "stig.flow.shop.landmarks": 1,
         edge: tasks,
         changelogs["pages"]: tasks,
         plan.snapshots: tasks,

@@ -1,5 +1,7 @@
 """Which user functions may be loaded, and what is said about those that may not."""
 
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,32 @@ def test_nothing_else_can_be_loaded(call: str, folder: str) -> None:
     for allow in ([], [folder], ["shop"]):
         with pytest.raises(FunctionError, match="is not allowed here"):
             load(spec(call), allow=allow)
+
+
+def test_a_package_that_is_spread_over_folders_is_allowed_only_if_all_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an __init__.py, whoever can write to any folder of the import path could add a module to it."""
+    for place in ("ours", "theirs"):
+        (tmp_path / place / "spread").mkdir(parents=True)
+        (tmp_path / place / "spread" / f"{place}.py").write_text(RULES)
+    monkeypatch.syspath_prepend(str(tmp_path / "theirs"))
+    for call in ("spread.theirs:score", "spread.ours:score"):
+        with pytest.raises(FunctionError, match="is not allowed here"):
+            load(spec(call), allow=[f"{tmp_path}/ours/"])
+    sys.path.remove(str(tmp_path / "theirs"))
+    importlib.invalidate_caches()
+    assert {"score": 7} == load(spec("spread.ours:score"), allow=[f"{tmp_path}/ours/"])({}, 7)
+
+
+def test_a_module_that_a_package_takes_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    """The package lies in the folder, but its path leads out of it."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "rules.py").write_text(RULES)
+    (tmp_path / "ours" / "leading").mkdir(parents=True)
+    (tmp_path / "ours" / "leading" / "__init__.py").write_text(f"__path__.append({str(tmp_path / 'elsewhere')!r})")
+    with pytest.raises(FunctionError, match=r"elsewhere/rules\.py, which is not in"):
+        load(spec("leading.rules:score"), allow=[f"{tmp_path}/ours/"])
 
 
 @pytest.mark.parametrize(

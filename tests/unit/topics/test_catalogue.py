@@ -85,6 +85,7 @@ def test_keys_are_as_documented() -> None:
         "stig.flow.{flow}.edge.{stream}.TO.{target}.{port}": None,
         "stig.flow.{flow}.changelog.{operator}": None,
         "stig.flow.{flow}.snapshots.{segment}": None,
+        "stig.flow.{flow}.landmarks": "{segment}/{partition}",
         "stig.metrics.operators": "{host}",
         "stig.metrics.hosts": "{host}",
         "stig.metrics.links": "{host}",
@@ -129,7 +130,8 @@ def test_shared_topics_need_no_flow_and_a_flows_topics_bear_its_name() -> None:
         "stig.metrics.rejected",
         "stig.models",
     } == {declared.name for declared in shared()}
-    assert ["stig.flow.talk.dead-letters", "stig.flow.talk.late"] == [declared.name for declared in of_flow("talk")]
+    own = [declared.name for declared in of_flow("talk")]
+    assert ["stig.flow.talk.dead-letters", "stig.flow.talk.late", "stig.flow.talk.landmarks"] == own
 
 
 def test_a_topic_on_a_cluster_is_found_in_the_catalogue() -> None:

@@ -18,12 +18,14 @@ def test_the_names_are_as_documented() -> None:
         "stig.flow.top-talkers.edge.tcp.TO.traffic.0",
         "stig.flow.top-talkers.edge.kinds.ROUTE.tcp.TO.traffic.1",
         "stig.flow.top-talkers.changelog.traffic",
+        "stig.flow.top-talkers.landmarks",
     ] == [
         names.dead_letter_topic("top-talkers"),
         names.late_topic("top-talkers"),
         names.edge_topic("top-talkers", "tcp", "traffic", 0),
         names.edge_topic("top-talkers", "kinds.tcp", "traffic", 1),
         names.changelog_topic("top-talkers", "traffic"),
+        names.landmark_topic("top-talkers"),
     ]
 
 

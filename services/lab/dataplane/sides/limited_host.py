@@ -5,7 +5,7 @@ from collections.abc import Container
 
 from aiokafka import TopicPartition
 
-from services.host.fetch import BlockConsumer, Record
+from services.host.fetch import RECORD_BYTES, Block, BlockConsumer, Record, values_bytes
 from services.host.main import main
 
 
@@ -16,14 +16,15 @@ def limit_polls(records_max: int) -> None:
 
     async def blocks(
         self: BlockConsumer, wanted: Container[TopicPartition], *, timeout_ms: int
-    ) -> dict[TopicPartition, list[Record]]:
+    ) -> dict[TopicPartition, Block]:
         if not any(left and at in wanted for at, left in waiting.items()):
             for at, records in (await fetch(self, wanted, timeout_ms=timeout_ms)).items():
                 waiting[at] = records[::-1] + waiting.get(at, [])
         polled = {}
         for at, left in waiting.items():
             if left and at in wanted:
-                polled[at] = left[: -records_max - 1 : -1]
+                block = polled[at] = Block(left[: -records_max - 1 : -1])
+                block.size_bytes = RECORD_BYTES * len(block) + values_bytes([record.value for record in block])
                 del left[-records_max:]
         return polled
 

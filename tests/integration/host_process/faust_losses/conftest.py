@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from services.registry.snapshot import read_to_end, reader
 from topics.flow.file import parse_graph
@@ -51,7 +52,7 @@ def oversize(record, folder):
 
 FLOW = """
 flow: {flow}
-delivery: exactly_once
+delivery: {delivery}
 sources:
   records: {topic: {source}, key: k}
 operators:
@@ -190,16 +191,40 @@ class Ours(Side):
     def restart(self) -> None:
         self.hosts.start("a", extra=["--allow", f"{self.folder}/"])
 
+    def written(self) -> int:
+        """How many results are on the sink, committed or not."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "test", "log_level": 0})
+        try:
+            at = TopicPartition(self.sink, 0)
+            return int(consumer.get_watermark_offsets(at, timeout=10)[1])
+        finally:
+            consumer.close()
+
+    def stall(self, *, is_stalled: bool) -> None:
+        """Let the broker take nothing for the changelog, or take it again: it asks for more copies than it can have."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        prefix = f"stig.flow.{self.stage.name}.changelog."
+        (changelog,) = [name for name in admin.list_topics(timeout=10).topics if name.startswith(prefix)]
+        copies = "2" if is_stalled else "1"
+        entry = ConfigEntry("min.insync.replicas", copies, incremental_operation=AlterConfigOpType.SET)
+        change = ConfigResource(ResourceType.TOPIC, changelog, incremental_configs=[entry])
+        admin.incremental_alter_configs([change])[change].result(30)
+        asked = ConfigResource(ResourceType.TOPIC, changelog)
+        until(
+            lambda: admin.describe_configs([asked])[asked].result(30)["min.insync.replicas"].value == copies,
+            f"the changelog wants {copies} copies",
+        )
+
 
 @pytest.fixture
 def ours(hosts: Any, stage: Callable, topic: Callable[..., str], tmp_path: Path) -> Callable[..., Ours]:
     """Makes a flow of this story."""
 
-    def make(story: str, *, sink_config: dict[str, str] | None = None) -> Ours:
+    def make(story: str, *, delivery: str = "exactly_once", sink_config: dict[str, str] | None = None) -> Ours:
         (tmp_path / "loss_rules.py").write_text(RULES)
         sink = topic("out", config=sink_config)
-        text = FLOW.replace("OPERATOR", OPERATORS[story]).replace("FOLDER", str(tmp_path)).replace("{sink}", sink)
-        staged = stage(text, partitions=1)
+        text = FLOW.replace("OPERATOR", OPERATORS[story]).replace("FOLDER", str(tmp_path))
+        staged = stage(text.replace("{delivery}", delivery).replace("{sink}", sink), partitions=1)
         (segment,) = parse_graph(staged.text).segments
         return Ours(staged.bootstrap, staged.source, sink, tmp_path, f"stig.{segment.id}", hosts, staged)
 
