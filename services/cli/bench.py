@@ -100,6 +100,8 @@ def moves(
     rate: Annotated[int, typer.Option(min=10, help="Records a second for each partition.")] = 1_000,
     count: Annotated[int, typer.Option("--moves", min=1, help="How often our partition moves.")] = 50,
     others: Annotated[int, typer.Option(min=0, help="How often each other side moves; 0 leaves them out.")] = 3,
+    keys_large: Annotated[int, typer.Option(min=0, help="Also move a state of so many keys; 0 leaves it out.")] = 0,
+    large_moves: Annotated[int, typer.Option(min=1, help="How often that moves.")] = 10,
     json_file: JsonOption = None,
 ) -> None:
     """Moves under load: how long a partition pauses, against plain Faust and a bare consumer group."""
@@ -107,12 +109,20 @@ def moves(
 
     with errors.status("starting a broker") as status:
         rows = measure(
-            Params(keys=keys, rate_per_s=rate, moves=count, others_moves=others),
+            Params(
+                keys=keys,
+                rate_per_s=rate,
+                moves=count,
+                others_moves=others,
+                keys_large=keys_large,
+                large_moves=large_moves,
+            ),
             load_settings().settings,
             say=status.update,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     command = f"stigmergy bench moves --keys {keys} --rate {rate} --moves {count} --others {others}"
+    command += f" --keys-large {keys_large} --large-moves {large_moves}" if keys_large else ""
     found = results(command, rows, seeds=[])
     _show(found, json_file)
 

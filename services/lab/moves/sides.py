@@ -28,6 +28,8 @@ LOOK_AFTER_S = 2.0
 """To read the registry takes as much processor time as a move: the look must not be seen in what is measured."""
 MOVED = 0
 """The partition that our side moves; the other one stays."""
+BESIDE_KEYS, BESIDE_RATE_PER_S = 1_000, 200
+"""State of another flow on the same hosts that stays where it is, and records a second for each of its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +41,32 @@ class Pause:
     told_ms: float | None = None
     calm: Gap | None = None
     """The gaps in as long a time right before it."""
+    beside: Gap | None = None
+    """Those of another flow meanwhile."""
+    beside_calm: Gap | None = None
 
 
 def ours(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
-    """A partition goes to and fro between two hosts, by `stigmergy move`, through the placement service."""
-    with stream(ground, keys=keys, rate_per_s=rate_per_s) as load:
+    """A partition goes to and fro between two hosts, by `stigmergy move`, through the placement service.
+
+    Another flow runs there too, and does not move.
+    """
+    with (
+        stream(ground, keys=keys, rate_per_s=rate_per_s) as load,
+        stream(ground, keys=BESIDE_KEYS, rate_per_s=BESIDE_RATE_PER_S) as beside,
+    ):
         hosts = [f"{load.id}-{number}" for number in range(2)]
         commands = [host_command(ground, host) for host in hosts]
         placement = [sys.executable, "-m", "services.placement", "--bootstrap", ground.bootstrap]
         commands += [[*placement, "--name", f"{load.id}-p{number}", "--log-level", "warning"] for number in range(2)]
         with running(commands, ground.folder / f"{load.id}.log"):
-            segment = _submitted(ground, load)
+            segment, _ = _submitted(ground, load), _submitted(ground, beside)
             load.until_loaded()
+            beside.until_loaded()
             pauses = []
             for number in range(moves):
                 ground.say(f"{OURS}: move {number + 1} of {moves}")
-                pauses.append(_moved(ground, load, segment, hosts))
+                pauses.append(_moved(ground, load, beside, segment, hosts))
             return pauses
 
 
@@ -76,7 +88,7 @@ def _submitted(ground: Ground, load: Stream) -> str:
     return segment
 
 
-def _moved(ground: Ground, load: Stream, segment: str, hosts: list[str]) -> Pause:
+def _moved(ground: Ground, load: Stream, beside: Stream, segment: str, hosts: list[str]) -> Pause:
     owner = read_registry(ground.bootstrap).placements[segment, MOVED].host
     target = next(host for host in hosts if host != owner)
     request = ""
@@ -100,7 +112,8 @@ def _moved(ground: Ground, load: Stream, segment: str, hosts: list[str]) -> Paus
     record = next(
         each for each in read_registry(ground.bootstrap, catalogue.MOVES).moves.values() if each.request == request
     )
-    return Pause(gap, record.predicted_pause_ms, record.actual_pause_ms, calm)
+    meanwhile, before = beside.arrivals.gap(since_s), beside.arrivals.gap(calm_s, until_s=since_s)
+    return Pause(gap, record.predicted_pause_ms, record.actual_pause_ms, calm, meanwhile, before)
 
 
 def plain_faust(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
