@@ -192,7 +192,7 @@ def cluster(
     hosts: Annotated[int, typer.Option(min=2, help="Hosts of submit and death.")] = 6,
     submits: Annotated[int, typer.Option(min=1, help="How many flows are submitted, one after the other.")] = 20,
     deaths: Annotated[int, typer.Option(min=1, help="How often a host is killed.")] = 10,
-    keys: Annotated[int, typer.Option(min=1, help="Keys of state in each partition of death's flows.")] = 10_000,
+    keys: Annotated[int, typer.Option(min=1, help="Keys of state in each partition of death's flows.")] = 5_000,
     herd: Annotated[int, typer.Option(min=1, help="How many flows are submitted at once.")] = 100,
     flows: Annotated[int, typer.Option(min=1, help="How many flows share the traffic.")] = 10,
     rate: Annotated[float, typer.Option(min=1, help="Records a second of the traffic, in all.")] = 10_000.0,

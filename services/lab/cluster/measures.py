@@ -13,6 +13,7 @@ from services.lab.cluster.traffic import metered, traffic
 from services.lab.dataplane.ground import BenchError, Say
 from services.lab.placements.measures import WORLD_FILE
 from services.lab.results import Row
+from services.registry.errors import RegistryError
 from services.settings import Settings
 
 
@@ -28,7 +29,7 @@ class Params:
     hosts: int = 6
     submits: int = 20
     deaths: int = 10
-    keys: int = 10_000
+    keys: int = 5_000
     herd_flows: int = 100
     flows: int = 10
     rate_per_s: float = 10_000.0
@@ -47,7 +48,7 @@ class Params:
         return tuple(name for name in PARTS if not self.only or name in self.only)
 
 
-DEATH_RATE_PER_S = 100
+DEATH_RATE_PER_S = 50
 """For each partition of each flow: enough that a gap shows, little enough that the machine is not what is measured."""
 
 
@@ -85,6 +86,6 @@ def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[
     for name in params.chosen:
         try:
             found += PARTS[name](params, settings, say, warn)
-        except BenchError as fault:
+        except (BenchError, RegistryError) as fault:
             warn(f"{name} is left out: {fault}")
     return found

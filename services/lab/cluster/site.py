@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from services.embedded import EmbeddedStack, StackParams
 from services.embedded.furniture import make_topics
@@ -20,9 +21,11 @@ from services.embedded.process import Process
 from services.embedded.spawn import send, spawn
 from services.embedded.world import Region, World, WorldHost
 from services.lab.cluster.watch import Watch, watching
-from services.lab.dataplane.ground import Ground, Say, wait_until
+from services.lab.dataplane.ground import BenchError, Ground, Say, wait_until
 from services.placement.furnish import furnish_placement
 from services.settings import Settings
+
+T = TypeVar("T")
 
 READY_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 40.0
@@ -58,6 +61,20 @@ class Site:
     def say(self, what: str) -> None:
         """To the person who waits."""
         self.ground.say(what)
+
+    def repeated(self, what: str, times: int, once: Callable[[int], T]) -> list[T]:
+        """What each repetition gives. One that fails ends it, and is said; what was found before it counts."""
+        found: list[T] = []
+        for number in range(times):
+            self.say(f"{what}: {number + 1} of {times}")
+            try:
+                found.append(once(number))
+            except BenchError as fault:
+                if not found:
+                    raise
+                self.ground.warn(f"{what} ends after {number} of {times}: {fault}")
+                break
+        return found
 
     def start(self, *names: str) -> None:
         """Returns when these hosts are ready and know the others."""

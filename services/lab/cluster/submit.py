@@ -57,11 +57,7 @@ class Submission:
 
 def submit(site: Site, *, repetitions: int) -> list[Row]:
     """Flows one after the other."""
-    found = []
-    for number in range(repetitions):
-        site.say(f"submit: flow {number + 1} of {repetitions}")
-        found.append(_submitted(site, f"submit-{number}"))
-    return rows(found)
+    return rows(site.repeated("submit", repetitions, lambda number: _submitted(site, f"submit-{number}")))
 
 
 def _submitted(site: Site, flow: str) -> Submission:

@@ -41,7 +41,7 @@ def test_all_runs_again_when_the_last_partition_does_elsewhere() -> None:
 
 def test_rows_part_detection_from_what_follows_it() -> None:
     """The target has one figure for each; the whole stands beside them, and whether state was whole."""
-    deaths = [Death(5.0, 7.0, 7.5, 6, 0, 0), Death(6.0, 10.0, 10.5, 6, 2, 1), Death(5.5, 8.0, 8.5, 6, 0, 0)]
+    deaths = [Death(5.0, 7.0, 7.5, 3, 6, 0, 0), Death(6.0, 10.0, 10.5, 3, 6, 2, 1), Death(5.5, 8.0, 8.5, 3, 6, 0, 0)]
     found = {row.measure: row.value for row in rows(deaths)}
     assert 5.5 == found["a host dies: until it is detected, median"]
     assert 2.5 == found["a host dies: from detection until all its partitions run elsewhere, median"]
@@ -54,7 +54,7 @@ def test_rows_part_detection_from_what_follows_it() -> None:
 
 
 def test_the_busiest_host_dies() -> None:
-    """So that few moves are needed before."""
+    """It runs operators of several flows, since there are more flows than hosts."""
     view = RegistryView()
     for each in (placed("one", "b"), placed("one", "c", partition=1), placed("two", "c")):
         view.take(each)
