@@ -102,9 +102,10 @@ def moves(
     others: Annotated[int, typer.Option(min=0, help="How often each other side moves; 0 leaves them out.")] = 3,
     keys_large: Annotated[int, typer.Option(min=0, help="Also move a state of so many keys; 0 leaves it out.")] = 0,
     large_moves: Annotated[int, typer.Option(min=1, help="How often that moves.")] = 10,
+    jvm: Annotated[bool, typer.Option("--jvm", help="Also against Kafka Streams with a standby; needs a JDK.")] = False,
     json_file: JsonOption = None,
 ) -> None:
-    """Moves under load: how long a partition pauses, against plain Faust and a bare consumer group."""
+    """Moves under load: how long a partition pauses, against plain Faust, a bare consumer group and Kafka Streams."""
     from services.lab.moves.measures import Params, measure
 
     with errors.status("starting a broker") as status:
@@ -116,6 +117,7 @@ def moves(
                 others_moves=others,
                 keys_large=keys_large,
                 large_moves=large_moves,
+                has_jvm=jvm,
             ),
             load_settings().settings,
             say=status.update,
@@ -123,7 +125,7 @@ def moves(
         )
     command = f"stigmergy bench moves --keys {keys} --rate {rate} --moves {count} --others {others}"
     command += f" --keys-large {keys_large} --large-moves {large_moves}" if keys_large else ""
-    found = results(command, rows, seeds=[])
+    found = results(command + (" --jvm" if jvm else ""), rows, seeds=[])
     _show(found, json_file)
 
 

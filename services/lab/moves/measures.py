@@ -8,7 +8,17 @@ import numpy as np
 
 from services.embedded import EmbeddedStack, StackParams
 from services.lab.dataplane.ground import BenchError, Ground, Say
-from services.lab.moves.sides import GROUP_LOOP, OURS, PLAIN_FAUST, Pause, group_loop, ours, plain_faust
+from services.lab.moves.sides import (
+    GROUP_LOOP,
+    OURS,
+    PLAIN_FAUST,
+    STREAMS,
+    Pause,
+    group_loop,
+    kafka_streams,
+    ours,
+    plain_faust,
+)
 from services.lab.results import Row
 from services.settings import Settings
 
@@ -20,7 +30,8 @@ CLOSE = 0.3
 class Params:
     """`keys` of state and `rate_per_s` for each of two partitions; the others move `others_moves` times each.
 
-    With `keys_large` ours also moves a state of that size, `large_moves` times, to be compared with the small one.
+    `has_jvm`: also Kafka Streams. With `keys_large` ours also moves a state of that size, `large_moves` times, to be
+    compared with the small one.
     """
 
     keys: int = 100_000
@@ -29,6 +40,7 @@ class Params:
     others_moves: int = 3
     keys_large: int = 0
     large_moves: int = 10
+    has_jvm: bool = False
 
     def __post_init__(self) -> None:
         assert min(self.keys, self.rate_per_s, self.moves, self.large_moves) > 0, self
@@ -46,7 +58,9 @@ def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[
     ):
         ground = Ground(stack.bootstrap, (), Path(folder), settings.cache, say, warn)
         found = {OURS: ours(ground, keys=params.keys, rate_per_s=params.rate_per_s, moves=params.moves)}
-        for name, side in ((PLAIN_FAUST, plain_faust), (GROUP_LOOP, group_loop)):
+        others = [(PLAIN_FAUST, plain_faust), (GROUP_LOOP, group_loop)]
+        others += [(STREAMS, kafka_streams)] if params.has_jvm else []
+        for name, side in others:
             if params.others_moves:
                 try:
                     found[name] = side(

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from services.embedded.errors import StackError
 from services.embedded.spawn import send
 from services.lab.dataplane.contestants import SIDES as PROGRAMS_OF_DATAPLANE
 from services.lab.dataplane.contestants import host_command
 from services.lab.dataplane.ground import BenchError, Ground, wait_until
+from services.lab.dataplane.jvm import KAFKA_STREAMS, compiled
 from services.lab.dataplane.trial import running
 from services.lab.dataplane.workloads import COUNT_SUM
 from services.lab.moves.stream import PROGRAMS, Gap, Stream, started, stream
@@ -23,6 +25,10 @@ from topics.flow.file import parse_graph
 from topics.messages import FlowRevision
 
 OURS, PLAIN_FAUST, GROUP_LOOP = "stigmergy", "plain Faust", "consumer group, cooperative-sticky"
+STREAMS = "Kafka Streams with a standby"
+JOIN_S, WARM_S = 1.0, 20.0
+"""What a member that starts again gets: it joins in the background; a JVM starts and follows all state before it is the
+next owner."""
 PLACED_TIMEOUT_S, MOVE_TIMEOUT_S, STOP_TIMEOUT_S = 120.0, 120.0, 60.0
 LOOK_AFTER_S = 2.0
 """To read the registry takes as much processor time as a move: the look must not be seen in what is measured."""
@@ -142,11 +148,27 @@ def group_loop(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> lis
     return _group(ground, GROUP_LOOP, command, keys=keys, rate_per_s=rate_per_s, moves=moves)
 
 
+def kafka_streams(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
+    """The member that owns all stops, and the other one, which has followed its state, goes on. Needs a JDK."""
+    try:
+        program = compiled(ground, KAFKA_STREAMS)
+    except StackError as fault:
+        raise BenchError(str(fault)) from fault
+
+    def command(load: Stream, number: int) -> list[str]:
+        folder = ground.folder / f"{load.id}-{number}"
+        folder.mkdir(exist_ok=True)
+        return [*program, ground.bootstrap, COUNT_SUM.name, load.source, load.sink, load.id, str(folder), "standby"]
+
+    return _group(ground, STREAMS, command, rest_s=WARM_S, keys=keys, rate_per_s=rate_per_s, moves=moves)
+
+
 def _group(
     ground: Ground,
     name: str,
     command: Callable[[Stream, int], list[str]],
     *,
+    rest_s: float = JOIN_S,
     keys: int,
     rate_per_s: int,
     moves: int,
@@ -161,7 +183,7 @@ def _group(
             pauses.append(Pause(load.arrivals.gap(since_s)))
             load.until_caught_up()
             members[leaving] = started(ground, command(load, leaving), f"{load.id}-{leaving}.log")
-            time.sleep(1.0)  # it joins in the background; what that costs is another rebalance, not a move
+            time.sleep(rest_s)  # what its coming costs is another rebalance, not a move
             load.until_caught_up()
     return pauses
 
