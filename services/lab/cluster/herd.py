@@ -8,7 +8,7 @@ is what leaders and cells go by then; the one validator judges it.
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -23,7 +23,7 @@ from services.embedded.world import World
 from services.host.cell.flow_model import model_flow
 from services.lab.cluster.broker_bytes import control_messages
 from services.lab.cluster.site import Site
-from services.lab.cluster.watch import Seen, runs, slots_of
+from services.lab.cluster.watch import Seen, slots_of
 from services.lab.dataplane.ground import BenchError, wait_until
 from services.lab.placements.topics import make_led_topics
 from services.lab.results import Row
@@ -32,7 +32,7 @@ from services.registry.changes import submitted
 from services.registry.view import RegistryView, Slot
 from services.registry.write import write
 from topics.flow.file import parse_graph
-from topics.messages import Decision, Placement
+from topics.messages import Decision, Placement, SegmentStatus
 
 SETTLED_TIMEOUT_S = 300.0
 """More than twice the time in which all should be placed or refused: who is late is told, not cut off."""
@@ -61,12 +61,12 @@ sinks:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the herd fared: seconds until each flow was placed or refused, and until the last placed one ran."""
+    """How the herd fared: seconds until each flow was placed, refused, or ran."""
 
     placed_s: Mapping[str, float]
     refused_s: Mapping[str, float]
     unsettled: int
-    running_s: float
+    running_s: Mapping[str, float]
     hosts_overbooked: int
     load_max: float
     ant_messages: int
@@ -90,37 +90,46 @@ def herd(site: Site, *, flows: int, seed: int) -> list[Row]:
         begun_s = time.monotonic()
         write(site.bootstrap, entries)
 
-        def unsettled() -> int:
-            placed, refused = settled_s(site.watch.since(begun_s), slots)
-            left = len(slots) - len({*placed, *refused})
-            site.say(f"herd: {len(placed)} placed, {len(refused)} refused, {left} wait")
-            return left
-
-        try:
-            wait_until(lambda: not unsettled(), timeout_s=SETTLED_TIMEOUT_S, what="all flows settled", poll_s=0.5)
-        except BenchError as fault:
-            site.ground.warn(f"herd: {fault}")
+        _wait(site, lambda: _unsettled(site, begun_s, slots), timeout_s=SETTLED_TIMEOUT_S, what="all flows settled")
         after = control_messages(site.ground.client)
         placed, refused = settled_s(site.watch.since(begun_s), slots)
-        site.say("herd: until all that is placed runs")
-        wanted = [slot for name in placed for slot in slots[name]]
-        site.watch.until(
-            lambda view: all(runs(view, slot) for slot in wanted), timeout_s=RUNNING_TIMEOUT_S, what="all flows to run"
-        )
-        running_s = time.monotonic() - begun_s
+        there = {name: slots[name] for name in placed}
+        _wait(site, lambda: _idle(site, begun_s, there), timeout_s=RUNNING_TIMEOUT_S, what="all placed flows to run")
+        running = running_s(site.watch.since(begun_s), slots)
     overbooked, load_max = site.watch.of(lambda view: promised(view, texts))
     return rows(
         Outcome(
             {name: at_s - begun_s for name, at_s in placed.items()},
             {name: at_s - begun_s for name, at_s in refused.items()},
-            len(slots) - len({*placed, *refused}),
-            running_s,
+            len(slots) - len(placed) - len(refused),
+            {name: at_s - begun_s for name, at_s in running.items()},
             overbooked,
             load_max,
             after.ants - before.ants,
             after.others - before.others,
         )
     )
+
+
+def _wait(site: Site, left: Callable[[], int], *, timeout_s: float, what: str) -> None:
+    """Until nothing is left. Who is late is told: the rows say how many there are."""
+    try:
+        wait_until(lambda: not left(), timeout_s=timeout_s, what=what, poll_s=0.5)
+    except BenchError as fault:
+        site.ground.warn(f"herd: {fault}")
+
+
+def _unsettled(site: Site, begun_s: float, slots: Mapping[str, frozenset[Slot]]) -> int:
+    placed, refused = settled_s(site.watch.since(begun_s), slots)
+    left = len(slots) - len(placed) - len(refused)
+    site.say(f"herd: {len(placed)} placed, {len(refused)} refused, {left} wait")
+    return left
+
+
+def _idle(site: Site, begun_s: float, slots: Mapping[str, frozenset[Slot]]) -> int:
+    left = len(slots) - len(running_s(site.watch.since(begun_s), slots))
+    site.say(f"herd: {left} of {len(slots)} placed flows do not run yet")
+    return left
 
 
 def texts_of(world: World, count: int, *, seed: int) -> dict[str, str]:
@@ -152,6 +161,21 @@ def settled_s(seen: Sequence[Seen], slots: Mapping[str, frozenset[Slot]]) -> tup
     return placed, {name: at_s for name, at_s in refused.items() if name not in placed}
 
 
+def running_s(seen: Sequence[Seen], slots: Mapping[str, frozenset[Slot]]) -> dict[str, float]:
+    """When each flow first had said of all its partitions that they run."""
+    flow_of = {slot: name for name, each in slots.items() for slot in each}
+    waiting = {name: set(each) for name, each in slots.items()}
+    found: dict[str, float] = {}
+    for each in seen:
+        match each.message:
+            case SegmentStatus(segment=segment, partition=number, state="running") if (segment, number) in flow_of:
+                name = flow_of[segment, number]
+                waiting[name].discard((segment, number))
+                if not waiting[name]:
+                    found.setdefault(name, each.at_s)
+    return found
+
+
 def promised(view: RegistryView, texts: Mapping[str, str]) -> tuple[int, float]:
     """How many hosts are overbooked, and the load of the fullest one, by what the flows were taken for at first."""
     hosts = tuple(Host(name, each.capacity, region=each.region) for name, each in sorted(view.hosts.items()))
@@ -176,11 +200,13 @@ def rows(found: Outcome) -> list[Row]:
             Row.quantile("herd: until a flow is placed or refused, p99", settled, 0.99, "s"),
             Row.quantile("herd: until a flow is placed or refused, largest", settled, 1.0, "s"),
         ]
+    if found.running_s:
+        made.append(Row.quantile("herd: until a flow runs, largest", list(found.running_s.values()), 1.0, "s"))
     counts = {
         "herd: flows placed": (len(found.placed_s), "flows"),
         "herd: flows refused with a reason": (len(found.refused_s), "flows"),
         "herd: flows neither placed nor refused": (found.unsettled, "flows"),
-        "herd: until all that was placed runs": (found.running_s, "s"),
+        "herd: flows that ran": (len(found.running_s), "flows"),
         "herd: hosts overbooked": (found.hosts_overbooked, "hosts"),
         "herd: load promised on the fullest host": (found.load_max, "share"),
         "herd: messages on the ants' topics until then": (found.ant_messages, "messages"),

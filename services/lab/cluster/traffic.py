@@ -83,7 +83,7 @@ def traffic(site: Site, *, flows: int, rate_per_s: float, seconds: float, seed: 
         took_s = time.monotonic() - begun_s
         written = growth(logs, logs_under(site.stack.home.kafka))
         ants = control_messages(site.ground.client).ants - messages.ants
-        costs = {name: cost_of(meters[name], last, took_s) for name, last in _read(site).items()}
+        costs = {name: cost_of(meters[name], last) for name, last in _read(site).items()}
     finally:
         load.stop()
     return rows(written, list(costs.values()), took_s=took_s, results=results, ants=ants)
@@ -100,9 +100,10 @@ def _read(site: Site) -> dict[str, dict[str, float]]:
     return found
 
 
-def cost_of(before: Mapping[str, float], after: Mapping[str, float], took_s: float) -> Cost:
+def cost_of(before: Mapping[str, float], after: Mapping[str, float]) -> Cost:
     """From two lines of a host."""
-    cell_s, tasks_s, process_s = (after[name] - before[name] for name in ("cell_s", "tasks_s", "process_s"))
+    names = ("at_s", "cell_s", "tasks_s", "process_s")
+    took_s, cell_s, tasks_s, process_s = (after[name] - before[name] for name in names)
     return Cost(cell_s / took_s, process_s * cell_s / tasks_s / took_s if tasks_s else 0.0, process_s / took_s)
 
 

@@ -1,11 +1,11 @@
 """What the bench of a cluster makes of a herd of flows."""
 
 from services.embedded.world_file import load_world
-from services.lab.cluster.herd import Outcome, promised, rows, settled_s, texts_of
+from services.lab.cluster.herd import Outcome, promised, rows, running_s, settled_s, texts_of
 from services.lab.cluster.watch import slots_of
 from services.lab.placements.measures import WORLD_FILE
 from services.registry.view import RegistryView
-from tests.unit.lab_cluster.messages import decided, placed, seen
+from tests.unit.lab_cluster.messages import decided, placed, running, seen
 from topics.flow.file import parse_graph
 from topics.messages import HostRegistration
 
@@ -40,6 +40,18 @@ def test_a_flow_is_settled_when_all_of_it_has_an_owner_or_somebody_says_why_not(
     assert ({"f": 2.0, "h": 3.0}, {"g": 1.5}) == settled_s(course, slots)
 
 
+def test_a_flow_runs_when_all_its_partitions_have_said_so() -> None:
+    """Even if one of them is moving on by the time the last flow starts."""
+    slots = {"f": frozenset({("one", 0), ("two", 0)}), "g": frozenset({("three", 0)})}
+    course = [
+        seen(1.0, running("one", "a")),
+        seen(2.0, running("one", "a", state="draining")),
+        seen(3.0, running("two", "a")),
+        seen(4.0, running("three", "a", state="recovering")),
+    ]
+    assert {"f": 3.0} == running_s(course, slots)
+
+
 def _view(capacity: float, texts: dict[str, str]) -> RegistryView:
     view = RegistryView()
     view.take(HostRegistration(host="a", boot_id="b", region="london", capacity=capacity, address="x", started_ms=1))
@@ -62,10 +74,11 @@ def test_rows_tell_who_is_late_and_who_is_missing() -> None:
     """A flow that is neither placed nor refused must not vanish."""
     found = {
         row.measure: row.value
-        for row in rows(Outcome({"f": 10.0, "g": 30.0}, {"h": 20.0}, 1, 40.0, 0, 0.3, 5_000, 700))
+        for row in rows(Outcome({"f": 10.0, "g": 30.0}, {"h": 20.0}, 1, {"f": 40.0}, 0, 0.3, 5_000, 700))
     }
     assert 20.0 == found["herd: until a flow is placed or refused, median"]
     assert 30.0 == found["herd: until a flow is placed or refused, largest"]
+    assert (1, 40.0) == (found["herd: flows that ran"], found["herd: until a flow runs, largest"])
     assert (2, 1, 1) == (
         found["herd: flows placed"],
         found["herd: flows refused with a reason"],

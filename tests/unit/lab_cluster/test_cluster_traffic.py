@@ -47,9 +47,9 @@ def test_growth_is_what_was_written_in_between(tmp_path: Path) -> None:
 
 def test_a_cell_bears_its_part_of_what_the_loop_takes() -> None:
     """A quarter of all tasks' time was its own, so it bears a quarter of the process's."""
-    before = {"cell_s": 1.0, "tasks_s": 2.0, "process_s": 10.0}
-    after = {"cell_s": 2.0, "tasks_s": 6.0, "process_s": 16.0}
-    cost = cost_of(before, after, 10.0)
+    before = {"at_s": 100.0, "cell_s": 1.0, "tasks_s": 2.0, "process_s": 10.0}
+    after = {"at_s": 110.0, "cell_s": 2.0, "tasks_s": 6.0, "process_s": 16.0}
+    cost = cost_of(before, after)
     assert pytest.approx((0.1, 0.15, 0.6)) == (cost.tasks, cost.cell, cost.host)
 
 

@@ -2,7 +2,8 @@
 
 Every task of the event loop is timed while it runs, on the clock of its thread. What a cell starts inherits its mark:
 its Kafka clients' tasks are the cell's, too. What the loop itself takes (sockets, timers) belongs to nobody and is told
-by the whole process's time. Appends a line a second: seconds of the cell's tasks, of all tasks, of the process.
+by the whole process's time. Appends a line a second: the moment, and seconds of the cell's tasks, of all tasks, of the
+process.
 """
 
 import asyncio
@@ -88,7 +89,8 @@ def as_cell(
 def tell(file: Path, meter: Meter) -> None:
     """A line a second, for ever."""
     while True:
-        line = {"cell_s": meter.cell_s, "tasks_s": meter.tasks_s, "process_s": time.process_time()}
+        line = {"at_s": time.monotonic(), "cell_s": meter.cell_s, "tasks_s": meter.tasks_s}
+        line["process_s"] = time.process_time()
         with file.open("a") as out:
             out.write(json.dumps(line) + "\n")
         time.sleep(EVERY_S)
