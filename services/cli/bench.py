@@ -100,20 +100,32 @@ def moves(
     rate: Annotated[int, typer.Option(min=10, help="Records a second for each partition.")] = 1_000,
     count: Annotated[int, typer.Option("--moves", min=1, help="How often our partition moves.")] = 50,
     others: Annotated[int, typer.Option(min=0, help="How often each other side moves; 0 leaves them out.")] = 3,
+    keys_large: Annotated[int, typer.Option(min=0, help="Also move a state of so many keys; 0 leaves it out.")] = 0,
+    large_moves: Annotated[int, typer.Option(min=1, help="How often that moves.")] = 10,
+    jvm: Annotated[bool, typer.Option("--jvm", help="Also against Kafka Streams with a standby; needs a JDK.")] = False,
     json_file: JsonOption = None,
 ) -> None:
-    """Moves under load: how long a partition pauses, against plain Faust and a bare consumer group."""
+    """Moves under load: how long a partition pauses, against plain Faust, a bare consumer group and Kafka Streams."""
     from services.lab.moves.measures import Params, measure
 
     with errors.status("starting a broker") as status:
         rows = measure(
-            Params(keys=keys, rate_per_s=rate, moves=count, others_moves=others),
+            Params(
+                keys=keys,
+                rate_per_s=rate,
+                moves=count,
+                others_moves=others,
+                keys_large=keys_large,
+                large_moves=large_moves,
+                has_jvm=jvm,
+            ),
             load_settings().settings,
             say=status.update,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     command = f"stigmergy bench moves --keys {keys} --rate {rate} --moves {count} --others {others}"
-    found = results(command, rows, seeds=[])
+    command += f" --keys-large {keys_large} --large-moves {large_moves}" if keys_large else ""
+    found = results(command + (" --jvm" if jvm else ""), rows, seeds=[])
     _show(found, json_file)
 
 
@@ -151,6 +163,7 @@ def placement(
     ] = None,
     flows: Annotated[int, typer.Option(min=1, help="How many flows run at once.")] = 4,
     rate: Annotated[float, typer.Option(min=1, help="Records a second for each flow.")] = 50.0,
+    rounds: Annotated[int, typer.Option(min=1, help="How many turns each strategy has.")] = 3,
     seed: Annotated[int, typer.Option(help="Draws the flows' ends, and what the random strategy does.")] = 1,
     json_file: JsonOption = None,
 ) -> None:
@@ -159,15 +172,74 @@ def placement(
 
     with errors.status("starting a world") as status:
         rows = measure(
-            Params(world_file=world or WORLD_FILE, flows=flows, rate_per_s=rate, seed=seed),
+            Params(world_file=world or WORLD_FILE, flows=flows, rate_per_s=rate, rounds=rounds, seed=seed),
             load_settings().settings,
             say=status.update,
         )
     option = f" --world {world}" if world is not None else ""
     found = results(
-        f"stigmergy bench placement{option} --flows {flows} --rate {rate:g} --seed {seed}", rows, seeds=[seed]
+        f"stigmergy bench placement{option} --flows {flows} --rate {rate:g} --rounds {rounds} --seed {seed}",
+        rows,
+        seeds=[seed],
     )
     _show(found, json_file)
+
+
+@app.command()
+def cluster(
+    *,
+    only: Annotated[
+        str | None, typer.Option(help="Only these parts of submit,death,herd,traffic. [default: all]")
+    ] = None,
+    hosts: Annotated[int, typer.Option(min=2, help="Hosts of submit and death.")] = 6,
+    submits: Annotated[int, typer.Option(min=1, help="How many flows are submitted, one after the other.")] = 20,
+    deaths: Annotated[int, typer.Option(min=1, help="How often a host is killed.")] = 10,
+    keys: Annotated[int, typer.Option(min=1, help="Keys of state in each partition of death's flows.")] = 5_000,
+    herd: Annotated[int, typer.Option(min=1, help="How many flows are submitted at once.")] = 100,
+    flows: Annotated[int, typer.Option(min=1, help="How many flows share the traffic.")] = 10,
+    rate: Annotated[float, typer.Option(min=1, help="Records a second of the traffic, in all.")] = 10_000.0,
+    seconds: Annotated[float, typer.Option(min=10, help="How long the traffic is watched.")] = 120.0,
+    world: Annotated[
+        Path | None,
+        typer.Option(help="World of herd and traffic. [default: 12 hosts in 4 cities]", exists=True, dir_okay=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Draws the ends of the flows of herd and traffic.")] = 1,
+    json_file: JsonOption = None,
+) -> None:
+    """A cluster as a whole: submit to first result, death of a host, a herd of flows, and what ants cost."""
+    from services.lab.cluster.measures import PARTS, Params, measure
+    from services.lab.placements.measures import WORLD_FILE
+
+    chosen = _chosen(only, "part", PARTS)
+    params = Params(
+        only=chosen,
+        world_file=world or WORLD_FILE,
+        hosts=hosts,
+        submits=submits,
+        deaths=deaths,
+        keys=keys,
+        herd_flows=herd,
+        flows=flows,
+        rate_per_s=rate,
+        seconds=seconds,
+        seed=seed,
+    )
+    with errors.status("starting a cluster") as status:
+        rows = measure(
+            params,
+            load_settings().settings,
+            say=status.update,
+            warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
+        )
+    options = {
+        "submit": f" --submits {submits}",
+        "death": f" --deaths {deaths} --keys {keys}",
+        "herd": f" --herd {herd}",
+        "traffic": f" --flows {flows} --rate {rate:g} --seconds {seconds:g}",
+    }
+    command = f"stigmergy bench cluster --only {','.join(params.chosen)} --hosts {hosts}"
+    command += "".join(options[name] for name in params.chosen) + (f" --world {world}" if world is not None else "")
+    _show(results(f"{command} --seed {seed}", rows, seeds=[seed]), json_file)
 
 
 def _show(found: Results, json_file: Path | None) -> None:

@@ -36,6 +36,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             repetitions=len(samples),
         )
 
+    @classmethod
+    def quantile(cls, measure: str, samples: Sequence[float], share: float, unit: str) -> Self:
+        """What this share of several repetitions stays below, between two of them in proportion."""
+        ordered = sorted(samples)
+        place = share * (len(ordered) - 1)
+        below, above = ordered[int(place)], ordered[min(int(place) + 1, len(ordered) - 1)]
+        return cls(
+            measure=measure,
+            value=below + (above - below) * (place - int(place)),
+            unit=unit,
+            spread=(ordered[0], ordered[-1]),
+            repetitions=len(ordered),
+        )
+
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one command."""

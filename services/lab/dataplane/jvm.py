@@ -37,6 +37,12 @@ def on_jvm(ground: Ground, wanted: Iterable[str] = tuple(PROGRAMS)) -> list[Cont
 
 
 def _contestant(ground: Ground, name: str) -> Contestant:
+    command = compiled(ground, name)
+    return Contestant(name, lambda bout: [[*command, *bout.arguments]], PATIENCE)
+
+
+def compiled(ground: Ground, name: str) -> list[str]:
+    """The command that runs one of the programs, to which its arguments are added."""
     jars, main_class = PROGRAMS[name]
     java = java_program()
     javac = shutil.which("javac", path=str(Path(java).parent))
@@ -46,11 +52,10 @@ def _contestant(ground: Ground, name: str) -> Contestant:
     class_path = str(ensure_jars(read_jar_set(SIDES / jars), ground.cache) / "*")
     classes = ground.folder / "classes" / main_class
     source = str(SIDES / f"{main_class}.java")
-    compiled = subprocess.run(
+    ran = subprocess.run(
         leashed([javac, "-d", str(classes), "-cp", class_path, source]), capture_output=True, text=True, check=False
     )
-    if compiled.returncode != 0:
-        raise BenchError(f"{main_class}.java does not compile: {compiled.stderr.strip()[-500:]}")
+    if ran.returncode != 0:
+        raise BenchError(f"{main_class}.java does not compile: {ran.stderr.strip()[-500:]}")
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-    command = [java, "-Xmx2g", *opened, "-cp", f"{classes}:{class_path}", main_class]
-    return Contestant(name, lambda bout: [[*command, *bout.arguments]], PATIENCE)
+    return [java, "-Xmx2g", *opened, "-cp", f"{classes}:{class_path}", main_class]

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from services.embedded.errors import StackError
 from services.embedded.spawn import send
 from services.lab.dataplane.contestants import SIDES as PROGRAMS_OF_DATAPLANE
 from services.lab.dataplane.contestants import host_command
 from services.lab.dataplane.ground import BenchError, Ground, wait_until
+from services.lab.dataplane.jvm import KAFKA_STREAMS, compiled
 from services.lab.dataplane.trial import running
 from services.lab.dataplane.workloads import COUNT_SUM
 from services.lab.moves.stream import PROGRAMS, Gap, Stream, started, stream
@@ -23,11 +25,17 @@ from topics.flow.file import parse_graph
 from topics.messages import FlowRevision
 
 OURS, PLAIN_FAUST, GROUP_LOOP = "stigmergy", "plain Faust", "consumer group, cooperative-sticky"
+STREAMS = "Kafka Streams with a standby"
+JOIN_S, WARM_S = 1.0, 20.0
+"""What a member that starts again gets: it joins in the background; a JVM starts and follows all state before it is the
+next owner."""
 PLACED_TIMEOUT_S, MOVE_TIMEOUT_S, STOP_TIMEOUT_S = 120.0, 120.0, 60.0
 LOOK_AFTER_S = 2.0
 """To read the registry takes as much processor time as a move: the look must not be seen in what is measured."""
 MOVED = 0
 """The partition that our side moves; the other one stays."""
+BESIDE_KEYS, BESIDE_RATE_PER_S = 1_000, 200
+"""State of another flow on the same hosts that stays where it is, and records a second for each of its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +47,32 @@ class Pause:
     told_ms: float | None = None
     calm: Gap | None = None
     """The gaps in as long a time right before it."""
+    beside: Gap | None = None
+    """Those of another flow meanwhile."""
+    beside_calm: Gap | None = None
 
 
 def ours(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
-    """A partition goes to and fro between two hosts, by `stigmergy move`, through the placement service."""
-    with stream(ground, keys=keys, rate_per_s=rate_per_s) as load:
+    """A partition goes to and fro between two hosts, by `stigmergy move`, through the placement service.
+
+    Another flow runs there too, and does not move.
+    """
+    with (
+        stream(ground, keys=keys, rate_per_s=rate_per_s) as load,
+        stream(ground, keys=BESIDE_KEYS, rate_per_s=BESIDE_RATE_PER_S) as beside,
+    ):
         hosts = [f"{load.id}-{number}" for number in range(2)]
         commands = [host_command(ground, host) for host in hosts]
         placement = [sys.executable, "-m", "services.placement", "--bootstrap", ground.bootstrap]
         commands += [[*placement, "--name", f"{load.id}-p{number}", "--log-level", "warning"] for number in range(2)]
         with running(commands, ground.folder / f"{load.id}.log"):
-            segment = _submitted(ground, load)
+            segment, _ = _submitted(ground, load), _submitted(ground, beside)
             load.until_loaded()
+            beside.until_loaded()
             pauses = []
             for number in range(moves):
                 ground.say(f"{OURS}: move {number + 1} of {moves}")
-                pauses.append(_moved(ground, load, segment, hosts))
+                pauses.append(_moved(ground, load, beside, segment, hosts))
             return pauses
 
 
@@ -76,7 +94,7 @@ def _submitted(ground: Ground, load: Stream) -> str:
     return segment
 
 
-def _moved(ground: Ground, load: Stream, segment: str, hosts: list[str]) -> Pause:
+def _moved(ground: Ground, load: Stream, beside: Stream, segment: str, hosts: list[str]) -> Pause:
     owner = read_registry(ground.bootstrap).placements[segment, MOVED].host
     target = next(host for host in hosts if host != owner)
     request = ""
@@ -100,7 +118,8 @@ def _moved(ground: Ground, load: Stream, segment: str, hosts: list[str]) -> Paus
     record = next(
         each for each in read_registry(ground.bootstrap, catalogue.MOVES).moves.values() if each.request == request
     )
-    return Pause(gap, record.predicted_pause_ms, record.actual_pause_ms, calm)
+    meanwhile, before = beside.arrivals.gap(since_s), beside.arrivals.gap(calm_s, until_s=since_s)
+    return Pause(gap, record.predicted_pause_ms, record.actual_pause_ms, calm, meanwhile, before)
 
 
 def plain_faust(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
@@ -129,11 +148,27 @@ def group_loop(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> lis
     return _group(ground, GROUP_LOOP, command, keys=keys, rate_per_s=rate_per_s, moves=moves)
 
 
+def kafka_streams(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
+    """The member that owns all stops, and the other one, which has followed its state, goes on. Needs a JDK."""
+    try:
+        program = compiled(ground, KAFKA_STREAMS)
+    except StackError as fault:
+        raise BenchError(str(fault)) from fault
+
+    def command(load: Stream, number: int) -> list[str]:
+        folder = ground.folder / f"{load.id}-{number}"
+        folder.mkdir(exist_ok=True)
+        return [*program, ground.bootstrap, COUNT_SUM.name, load.source, load.sink, load.id, str(folder), "standby"]
+
+    return _group(ground, STREAMS, command, rest_s=WARM_S, keys=keys, rate_per_s=rate_per_s, moves=moves)
+
+
 def _group(
     ground: Ground,
     name: str,
     command: Callable[[Stream, int], list[str]],
     *,
+    rest_s: float = JOIN_S,
     keys: int,
     rate_per_s: int,
     moves: int,
@@ -148,7 +183,7 @@ def _group(
             pauses.append(Pause(load.arrivals.gap(since_s)))
             load.until_caught_up()
             members[leaving] = started(ground, command(load, leaving), f"{load.id}-{leaving}.log")
-            time.sleep(1.0)  # it joins in the background; what that costs is another rebalance, not a move
+            time.sleep(rest_s)  # what its coming costs is another rebalance, not a move
             load.until_caught_up()
     return pauses
 

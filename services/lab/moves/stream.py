@@ -22,6 +22,8 @@ from services.lab.dataplane.trial import running
 PROGRAMS = Path(__file__).with_name("programs")
 PARTITIONS = 2
 LOAD_TIMEOUT_S = 600.0
+LOAD_KEYS_PER_S_MIN = 10_000.0
+"""Of a state so large that this takes longer."""
 RESUME_TIMEOUT_S = 180.0
 CATCH_UP_TIMEOUT_S = 20.0
 BEFORE_S, AFTER_S = 0.2, 0.5
@@ -46,9 +48,9 @@ class Arrivals:
     def counts(self) -> tuple[int, int]:
         return len(self.at_s[0]), len(self.at_s[1])
 
-    def gap(self, since_s: float) -> Gap:
+    def gap(self, since_s: float, until_s: float = math.inf) -> Gap:
         """The longest gaps since then."""
-        longest = sorted((self._longest_ms(times, since_s) for times in self.at_s), reverse=True)
+        longest = sorted((self._longest_ms(times, since_s, until_s) for times in self.at_s), reverse=True)
         return Gap(longest[0], longest[1])
 
     def gap_of(self, partition: int, since_s: float, until_s: float = math.inf) -> Gap:
@@ -77,7 +79,7 @@ class Stream:
         """Every key has had its first result on both partitions, and results come as records do."""
         wait_until(
             lambda: min(self.arrivals.counts()) >= self.keys,
-            timeout_s=LOAD_TIMEOUT_S,
+            timeout_s=max(LOAD_TIMEOUT_S, self.keys / LOAD_KEYS_PER_S_MIN),
             what=f"{self.keys:,} keys of state",
         )
         self.until_caught_up()

@@ -1,19 +1,20 @@
-"""Each strategy has its turn with the same flows on the same hosts. Ants come first, as they would by themselves.
+"""Each strategy has its turns with the same flows on the same hosts. Ants come first, as they would by themselves.
 
 What ants have found is then held (policy `freeze`), and every other strategy's choice is carried out by moves that a
-person could ask for. All choose by what hosts have measured; none is told what the world file says. Edges are then led
-where it is best for the placement at hand, for all alike: that is the placement service's own work, which would take
-its time over it.
+person could ask for; in later rounds so is what the ants had found. All choose by what hosts have measured; none is
+told what the world file says. Edges are then led where it is best for the placement at hand, for all alike: that is the
+placement service's own work, which would take its time over it.
+
+A prediction is made before what it predicts is measured: that of the ants is what their leaders had published, those of
+the others what the model says at the moment of choice, from what was measured under the placement before.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import median
-
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from placement.evaluator import evaluate
 from placement.leading import LeadingParams, plan_leaders
@@ -23,23 +24,25 @@ from services.embedded.world import World as PlayedWorld
 from services.host.segment_plan import partitions_of
 from services.lab.dataplane.ground import BenchError, wait_until
 from services.lab.placements.load import Load, Route
+from services.lab.placements.topics import make_led_topics
 from services.placement.edge_leaders import led_partitions
 from services.placement.leadership import BrokerLeadership
 from services.placement.situation import KnownFlow
-from services.registry.asking import ask, lay_down
+from services.registry.asking import ask, lay_down, wait_answer
 from services.registry.changes import submitted
+from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
 from services.registry.write import write
-from services.whatif.recorded import read_recorded
-from services.whatif.world import World, world_of
+from services.whatif.recorded import Recorded, read_recorded
+from services.whatif.world import world_of
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.messages import FlowRevision
 
 ANTS = "ants"
 OTHERS = ("random", "producer", "consumer", "centralised")
-TIMEOUT_S = 180.0
+TIMEOUT_S, ANSWER_TIMEOUT_S = 180.0, 60.0
 LEADING = LeadingParams(gain_ms_min=0.5)
 LOOK_S = 1.0
 """A look at the registry takes processor time, too."""
@@ -49,9 +52,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one strategy came to: median latency of each flow, as measured and as the model predicts it."""
+    """What one strategy came to in a round: median latency of each flow, as predicted before and as measured then."""
 
     strategy: str
+    round: int
     measured_ms: Mapping[str, float]
     predicted_ms: Mapping[str, float]
 
@@ -59,7 +63,7 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class Contest:
     """`watch_s`: how long ants may look again with measured rates; `settle_s`: how long a placement runs before it is
-    measured."""
+    measured; `rounds`: how many turns each strategy has."""
 
     bootstrap: str
     world: PlayedWorld
@@ -68,21 +72,36 @@ class Contest:
     watch_s: float
     settle_s: float
     measure_s: float
+    rounds: int
     seed: int
     say: Say
 
     def prepare(self) -> None:
         """Topics, each led in the region where it is written or read."""
-        client = AdminClient({"bootstrap.servers": self.bootstrap})
-        nodes = client.describe_cluster(request_timeout=30).result().nodes
-        brokers = {str(node.rack): node.id for node in nodes}
-        led = {topic: region for route in self.routes for topic, region in route.topics.items()}
-        new = [NewTopic(topic, 1, replica_assignment=[[brokers[region]]]) for topic, region in led.items()]
-        for made in client.create_topics(new).values():
-            made.result(TIMEOUT_S)
+        make_led_topics(
+            self.bootstrap, {topic: region for route in self.routes for topic, region in route.topics.items()}
+        )
 
     def run(self) -> list[Turn]:
-        """All turns."""
+        """All turns. Who begins changes from round to round; in the first one it is the ants."""
+        found, published_ms = self._ants()
+        turns = []
+        names = (ANTS, *OTHERS)
+        for number in range(self.rounds):
+            first = number % len(names)
+            for name in (*names[first:], *names[:first]):
+                title = f"round {number + 1} of {self.rounds}, {name}"
+                if name == ANTS:
+                    placement, predicted_ms = found, published_ms
+                else:
+                    placement, predicted_ms = self._choice(name, Random(f"{self.seed}/{number}"))
+                self.say(f"{title}: moving")
+                self._move(placement)
+                turns.append(Turn(name, number, self._measured(title), predicted_ms))
+        return turns
+
+    def _ants(self) -> tuple[Placement, dict[str, float]]:
+        """What ants find, and what their leaders predict of it."""
         self.say("ants place the flows")
         now_ms = time.time_ns() // 1_000_000
         for route in self.routes:
@@ -90,31 +109,43 @@ class Contest:
             write(self.bootstrap, [entry for entry in entries if isinstance(entry[1], FlowRevision)])
         self._until(lambda view: _is_placed(view, self.routes), "all flows to be placed by ants")
         time.sleep(self.watch_s)
+        self.say("ants look once more, with what has been measured by now")
+        asked = [ask(self.bootstrap, "propose", route.flow) for route in self.routes]
+        for request in asked:
+            try:
+                wait_answer(self.bootstrap, request, timeout_s=ANSWER_TIMEOUT_S, whom="no leader")
+            except RegistryError:
+                self.say("a leader gives no answer; what it has published before counts")
+        time.sleep(LOOK_S)  # what a leader decided is carried out at once
+        self._until(lambda view: _runs_at(view, _planned(view, self.routes)), "all moves of the ants to end")
         for route in self.routes:
             lay_down(self.bootstrap, "flow", route.flow, "freeze")
-        self._until(lambda view: _runs_at(view, {}), "all moves of the ants to end")
-        turns = [self._turn(ANTS)]
-        for name in OTHERS:
-            try:
-                self._move(STRATEGIES[name]().place(self._world().problem(), rng=Random(self.seed)).placement)
-            except NoFeasibleHost as fault:
-                raise BenchError(f"{name} finds no placement: {fault}") from fault
-            turns.append(self._turn(name))
-        return turns
+        self._until(lambda view: _runs_at(view, {}), "all flows to rest")
+        view = read_registry(self.bootstrap, catalogue.DECISIONS)
+        return world_of(view, self._recorded()).placement(), published(view, [route.flow for route in self.routes])
 
-    def _turn(self, name: str) -> Turn:
-        self.say(f"{name}: settling")
+    def _choice(self, name: str, rng: Random) -> tuple[Placement, dict[str, float]]:
+        """Where a strategy puts the flows, and what the model says of it now, before anything moves."""
+        world = world_of(read_registry(self.bootstrap), self._recorded())
+        problem = world.problem()
+        try:
+            placement = STRATEGIES[name]().place(problem, rng=rng).placement
+        except NoFeasibleHost as fault:
+            raise BenchError(f"{name} finds no placement: {fault}") from fault
+        worth = evaluate(problem, placement)
+        return placement, {flow: worth.of(flow).latency.mean_ms + world.hops_ms[flow] for flow in world.flows}
+
+    def _measured(self, title: str) -> dict[str, float]:
+        """The median latency of each flow where it runs now."""
+        self.say(f"{title}: settling")
         asyncio.run(self._lead_edges())
         time.sleep(self.settle_s)
-        self.say(f"{name}: measuring")
+        self.say(f"{title}: measuring")
         seen = self.load.measured(self.measure_s)
         silent = sorted(flow for flow, latencies_ms in seen.items() if not latencies_ms)
         if silent:
-            raise BenchError(f"{name}: no results of {', '.join(silent)} in {self.measure_s:.0f} s")
-        world = self._world()
-        worth = evaluate(world.problem(), world.placement())
-        predicted = {flow: worth.of(flow).latency.mean_ms + world.hops_ms[flow] for flow in seen}
-        return Turn(name, {flow: median(latencies_ms) for flow, latencies_ms in seen.items()}, predicted)
+            raise BenchError(f"{title}: no results of {', '.join(silent)} in {self.measure_s:.0f} s")
+        return {flow: median(latencies_ms) for flow, latencies_ms in seen.items()}
 
     async def _lead_edges(self) -> None:
         """Let the best broker lead each partition of each edge, by what the world plays."""
@@ -132,9 +163,8 @@ class Contest:
         finally:
             await leadership.close()
 
-    def _world(self) -> World:
-        recorded = read_recorded(self.bootstrap, until_ms=time.time_ns() // 1_000_000)
-        return world_of(read_registry(self.bootstrap), recorded)
+    def _recorded(self) -> Recorded:
+        return read_recorded(self.bootstrap, until_ms=time.time_ns() // 1_000_000)
 
     def _move(self, placement: Placement) -> None:
         view = read_registry(self.bootstrap)
@@ -153,6 +183,28 @@ class Contest:
             what=what,
             poll_s=LOOK_S,
         )
+
+
+def published(view: RegistryView, flows: Sequence[str]) -> dict[str, float]:
+    """The latency that each flow's leader has published last for where it runs. A plan counts if it was carried out."""
+    found: dict[str, tuple[int, float]] = {}
+    carried_out = {(each.flow, each.plan) for each in view.placements.values() if each.host is not None}
+    for each in view.decisions.values():
+        latency_ms = each.evidence.get("latency_ms")
+        is_now = each.kind == "kept" or (each.kind == "planned" and (each.flow, each.plan) in carried_out)
+        if each.flow is not None and each.flow in flows and is_now and isinstance(latency_ms, float):
+            found[each.flow] = max(found.get(each.flow, (0, 0.0)), (each.decided_ms, latency_ms))
+    return {flow: latency_ms for flow, (_, latency_ms) in found.items()}
+
+
+def _planned(view: RegistryView, routes: tuple[Route, ...]) -> dict[str, str]:
+    """Where each segment should be by its leader's newest plan."""
+    return {
+        segment: host
+        for route in routes
+        if route.flow in view.plans
+        for segment, host in view.plans[route.flow].hosts.items()
+    }
 
 
 def _known(route: Route, view: RegistryView) -> KnownFlow:

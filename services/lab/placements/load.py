@@ -10,32 +10,48 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 TICK_S = 0.005
-USERS = 50
+USERS, TEAMS = 50, 5
 TEXT = """
 flow: NAME
 sources:
   clicks: {topic: NAME-clicks, at: SOURCE, key: id}
 operators:
   wanted: {op: filter, input: clicks, where: "sent > 0"}
-  counts: {op: aggregate, input: wanted, by: [user], emit: {n: count(), sent: max(sent)}}
-sinks:
-  out: {input: counts, topic: NAME-counts, at: SINK, key: user}
+  users: {op: aggregate, input: wanted, by: [user, team], emit: {n: count(), sent: max(sent)}}
 """
-"""Two segments, for what is counted by user came by id. Each record gives one result, which says when it was sent."""
+SHORT = (
+    TEXT
+    + """
+sinks:
+  out: {input: users, topic: NAME-counts, at: SINK, key: user}
+"""
+)
+LONG = (
+    TEXT
+    + """
+  teams: {op: aggregate, input: users, by: [team], emit: {n: count(), sent: max(sent)}}
+sinks:
+  out: {input: teams, topic: NAME-counts, at: SINK, key: team}
+"""
+)
+"""Two or three segments, for what is counted by user came by id, and what is counted by team came by user. Each record
+gives one result, which says when it was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A flow from one region to another."""
+    """A flow from one region to another, in two segments or in three."""
 
     flow: str
     source: str
     sink: str
+    is_long: bool = False
 
     @property
     def text(self) -> str:
         """Its file."""
-        return TEXT.replace("NAME", self.flow).replace("SOURCE", self.source).replace("SINK", self.sink)
+        text = LONG if self.is_long else SHORT
+        return text.replace("NAME", self.flow).replace("SOURCE", self.source).replace("SINK", self.sink)
 
     @property
     def topics(self) -> dict[str, str]:
@@ -82,7 +98,8 @@ class Load:
             due = int((time.monotonic() - begin_s) * self.per_s)
             for number in range(sent, due):
                 for topic in topics:
-                    row = {"id": number, "user": f"u{number % USERS}", "sent": time.time_ns() // 1_000}
+                    user = number % USERS
+                    row = {"id": number, "user": f"u{user}", "team": user % TEAMS, "sent": time.time_ns() // 1_000}
                     producer.produce(topic, json.dumps(row), str(number))
             sent = due
             producer.poll(0)

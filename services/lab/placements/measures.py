@@ -33,10 +33,11 @@ class Params:
     watch_s: float = 20.0
     settle_s: float = 6.0
     measure_s: float = 10.0
+    rounds: int = 3
     seed: int = 1
 
     def __post_init__(self) -> None:
-        assert self.flows > 0 < self.rate_per_s, self
+        assert min(self.flows, self.rounds) > 0 < self.rate_per_s, self
         assert min(self.watch_s, self.settle_s, self.measure_s) > 0, self
 
 
@@ -69,6 +70,7 @@ def measure(params: Params, settings: Settings, *, say: Say) -> list[Row]:
                 watch_s=params.watch_s,
                 settle_s=params.settle_s,
                 measure_s=params.measure_s,
+                rounds=params.rounds,
                 seed=params.seed,
                 say=say,
             )
@@ -81,36 +83,50 @@ def measure(params: Params, settings: Settings, *, say: Say) -> list[Row]:
 
 
 def routes_of(world: World, count: int, *, seed: int) -> tuple[Route, ...]:
-    """Flows between regions that have a broker, drawn by chance; source and sink are never the same."""
+    """Flows between regions that have a broker, drawn by chance; source and sink are never the same.
+
+    Every second one has three segments, the others two.
+    """
     rng = Random(seed)
-    return tuple(Route(f"route-{number}", *rng.sample(sorted(world.brokers), 2)) for number in range(count))
+    made = []
+    for number in range(count):
+        source, sink = rng.sample(sorted(world.brokers), 2)
+        made.append(Route(f"route-{number}", source, sink, is_long=number % 2 == 1))
+    return tuple(made)
 
 
 def rows(turns: Sequence[Turn]) -> list[Row]:
-    """Each strategy's latency, ants' over the others', and the error of the prediction over all flows and turns."""
-    means = {turn.strategy: fmean(turn.measured_ms.values()) for turn in turns}
-    made = []
-    for turn in turns:
-        measured = sorted(turn.measured_ms.values())
+    """Each strategy's latency, ants' over the others' round by round, and the errors of what was predicted."""
+    means: dict[str, list[float]] = {}
+    for turn in sorted(turns, key=lambda turn: turn.round):
+        means.setdefault(turn.strategy, []).append(fmean(turn.measured_ms.values()))
+    ants = means[ANTS]
+    made = [
+        Row.of(f"latency of flows, mean of their medians: {name}", means_ms, "ms") for name, means_ms in means.items()
+    ]
+    best = min((name for name in means if name != ANTS), key=lambda name: fmean(means[name]))
+    for measure, name in (
+        ("latency: ants over the best other strategy", best),
+        ("latency: ants over random", "random"),
+    ):
+        shares = [mine_ms / other_ms for mine_ms, other_ms in zip(ants, means[name], strict=True)]
+        made.append(Row.of(measure, shares, "ratio", baseline=name))
+    published = errors([turn for turn in turns if turn.strategy == ANTS])
+    if published:
+        made.append(Row.of("latency as leaders had published it against measured, relative error", published, "share"))
+    chosen = errors([turn for turn in turns if turn.strategy != ANTS])
+    if chosen:
         made.append(
-            Row(
-                measure=f"latency of flows, mean of their medians: {turn.strategy}",
-                value=means[turn.strategy],
-                unit="ms",
-                spread=(measured[0], measured[-1]),
-                repetitions=len(measured),
-            )
+            Row.of("latency as the model had it before a move against measured, relative error", chosen, "share")
         )
-    others = {name: mean_ms for name, mean_ms in means.items() if name != ANTS}
-    best = min(others, key=lambda name: others[name])
-    over_best = [means[ANTS] / others[best]]
-    made.append(Row.of("latency: ants over the best other strategy", over_best, "ratio", baseline=best))
-    made.append(Row.of("latency: ants over random", [means[ANTS] / others["random"]], "ratio", baseline="random"))
-    errors = [
+    return made
+
+
+def errors(turns: Sequence[Turn]) -> list[float]:
+    """Of each flow in each turn that was predicted: how far off, as a share of what was measured."""
+    return [
         abs(turn.predicted_ms[flow] - measured_ms) / measured_ms
         for turn in turns
         for flow, measured_ms in turn.measured_ms.items()
-        if math.isfinite(turn.predicted_ms[flow])
+        if math.isfinite(turn.predicted_ms.get(flow, math.nan))
     ]
-    made.append(Row.of("predicted against measured latency, relative error", errors, "share"))
-    return made

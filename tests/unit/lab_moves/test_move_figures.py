@@ -1,6 +1,8 @@
 """What the bench of moves makes of arrivals and pauses."""
 
-from services.lab.moves.measures import rows
+import pytest
+
+from services.lab.moves.measures import large_rows, rows
 from services.lab.moves.sides import GROUP_LOOP, OURS, Pause
 from services.lab.moves.stream import Arrivals, Gap
 
@@ -24,3 +26,21 @@ def test_rows_tell_pauses_predictions_and_how_the_others_compare() -> None:
     assert 6.0 == found[f"longest gap of the other partition meanwhile: {OURS}"].value
     compared = found[f"pause: {OURS} over {GROUP_LOOP}"]
     assert (0.1, GROUP_LOOP) == (compared.value, compared.baseline)
+
+
+def test_another_flow_s_gaps_stand_beside_its_own_p99() -> None:
+    """A move must not be seen by others: what they had anyway is what it is compared with."""
+    mine = [Pause(Gap(60.0, 5.0), beside=Gap(9.0, 4.0), beside_calm=Gap(calm_ms, 1.0)) for calm_ms in (8.0, 10.0)]
+    found = {row.measure: row.value for row in rows({OURS: mine})}
+    assert 9.0 == found[f"longest gap of another flow meanwhile: {OURS}"]
+    assert pytest.approx(9.98) == found[f"longest gap of another flow before, p99: {OURS}"]
+
+
+def test_a_large_state_is_compared_with_the_small_one_of_the_same_run() -> None:
+    """As a ratio with a spread."""
+    small = [Pause(Gap(gap_ms, 0.0)) for gap_ms in (40.0, 50.0, 90.0)]
+    large = [Pause(Gap(gap_ms, 0.0)) for gap_ms in (50.0, 75.0, 150.0)]
+    found = {row.measure: row for row in large_rows(small, large, keys=100_000, keys_large=10_000_000)}
+    ratio = found["pause: 10,000,000 keys over 100,000"]
+    assert (1.5, (1.0, 3.0), "100,000 keys") == (ratio.value, ratio.spread, ratio.baseline)
+    assert 75.0 == found[f"pause of a moved partition, 10,000,000 keys, median: {OURS}"].value
