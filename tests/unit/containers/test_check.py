@@ -4,14 +4,12 @@ import importlib.util
 import socket
 import subprocess
 from importlib.machinery import SourceFileLoader
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-import yaml
 
-COMPOSE = Path(__file__).parents[3] / "compose"
+from tests.unit.containers.composed import COMPOSE
 
 
 @pytest.fixture
@@ -116,11 +114,3 @@ def test_an_engine_that_does_not_answer_is_told(
     (fault,) = check.check_engine()
     assert what in fault.what
     assert fault.remedy
-
-
-def test_every_service_has_a_memory_limit_a_restart_policy_and_a_bounded_log() -> None:
-    """One that grows must not take the machine with it."""
-    services = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"]
-    for name, service in services.items():
-        assert {"mem_limit", "restart", "logging"} <= service.keys(), name
-        assert "ports" not in service or "127.0.0.1" in service["ports"][0], name
