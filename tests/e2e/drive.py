@@ -21,7 +21,7 @@ from typing import Self
 from confluent_kafka import Consumer, TopicPartition
 
 from services.host.segment_plan import SegmentPlan, plan_segment
-from services.testing import Flow, Stigmergy, until
+from services.testing import Flow, RunningStigmergy, until
 from tests.chaos.feed import Feeder, pieces
 from tests.chaos.flows import Case
 from tests.chaos.observed import Observer
@@ -97,11 +97,12 @@ class Drive:
 
     def __init__(
         self,
-        stigmergy: Stigmergy,
+        stigmergy: RunningStigmergy,
         cases: Sequence[Case],
         *,
         seed: int,
         delivery: str = "exactly_once",
+        state: str = "memory",
     ) -> None:
         self.stigmergy, self.seed = stigmergy, seed
         mark = uuid.uuid4().hex[:6]
@@ -112,7 +113,7 @@ class Drive:
             flow: case.text(
                 flow,
                 delivery=delivery,
-                state="memory",
+                state=state,
                 partitions=PARTITIONS,
                 topics=self._sources | {name: f"{flow}.{name}" for name in case.sinks},
                 gate="/no/gate",
