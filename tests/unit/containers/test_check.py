@@ -110,7 +110,8 @@ def test_the_file_of_settings_is_read_as_compose_reads_it(check: ModuleType, tmp
 
 def test_what_compose_has_to_work_out_is_left_to_it(check: ModuleType) -> None:
     """A value may name another variable."""
-    assert [] == list(check.check_values({"STIGMERGY_KAFKA_PORT": "${BASE}2"}))
+    heap = {"STIGMERGY_KAFKA_HEAP": "-Xmx4g", "STIGMERGY_KAFKA_MEMORY": "$ENOUGH"}
+    assert [] == list(check.check_values(heap | {"STIGMERGY_KAFKA_PORT": "${BASE}2", "STIGMERGY_MODELS_HEAP_MB": "$X"}))
 
 
 def test_settings_of_the_command_itself_may_be_in_the_shell_but_do_nothing_in_the_file(check: ModuleType) -> None:
