@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FIRST_SEED ?= 1
 
-.PHONY: setup up compose-up compose-down test lint format lock chaos chaos-hosts faust-losses spark-cluster bench-models bench-operators lives evidence clean help
+.PHONY: setup up compose-up compose-down test test-e2e lint format lock chaos chaos-hosts faust-losses spark-cluster bench-models bench-operators lives evidence clean help
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'

@@ -17,6 +17,7 @@ from services.testing.commands import CommandError
 from services.testing.containers import StartError, StigmergyContainer
 from services.testing.flow import Flow, Move
 from services.testing.images import Images
+from services.testing.running import RunningStigmergy
 from services.testing.waiting import NeverError, until
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Images",
     "Move",
     "NeverError",
+    "RunningStigmergy",
     "StartError",
     "Stigmergy",
     "StigmergyContainer",

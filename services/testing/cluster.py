@@ -1,25 +1,19 @@
-"""A whole Stigmergy in containers, with what a test asks of it and does to it."""
+"""A whole Stigmergy in containers, with what a test does to it; what it asks of it is in running.py."""
 
 import os
 import secrets
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from confluent_kafka.admin import AdminClient, NewTopic
 from docker.errors import DockerException
 from testcontainers.core.network import Network
 
 from services.embedded.ports import choose_ports
-from services.placement.params import LEASE
-from services.registry.lease_holder import lease_holder
-from services.registry.liveness import live_hosts
-from services.registry.snapshot import TIMEOUT_S, read_registry
-from services.testing.commands import run_command
+from services.registry.snapshot import read_registry
 from services.testing.containers import (
     LABEL,
     Site,
@@ -30,17 +24,15 @@ from services.testing.containers import (
     placement_container,
     redis_container,
 )
-from services.testing.flow import Flow, own_names, submit
 from services.testing.images import Images
+from services.testing.running import RunningStigmergy
 from services.testing.waiting import PATIENCE_S, until
-from topics.flow.file import parse_graph
-from topics.messages import HostMetrics
 
 RUN_VARIABLE = "STIGMERGY_TEST_RUN"
 """Names the run, in the label of all its containers: whoever sets it can remove what a killed run has left."""
 
 
-class Stigmergy:
+class Stigmergy(RunningStigmergy):
     """Kafka, Redis, hosts and placement instances. Use it in a `with` statement, or `start` and `stop` it.
 
     - `hosts`, `placements`: the names of the hosts and of the placement instances;
@@ -65,7 +57,6 @@ class Stigmergy:
         except DockerException as fault:
             raise StartError(f"no container engine answers: {fault}\nstart it; see: docker info") from fault
         self._functions = functions
-        self._patience_s = patience_s
         self.site = Site(
             network=self._network,
             images=images if images is not None else Images.from_environment(),
@@ -74,12 +65,10 @@ class Stigmergy:
         )
         (port,) = choose_ports([None])
         self.kafka = kafka_container(self.site, port=port)
-        self.bootstrap = f"{self.kafka.get_docker_client().host()}:{port}"
-        """Where Kafka is for clients outside of the containers."""
+        super().__init__(f"{self.kafka.get_docker_client().host()}:{port}", patience_s=patience_s)
         self.redis = redis_container(self.site)
         self.hosts = {name: self._host(name) for name in hosts}
         self.placements = {name: placement_container(self.site, name) for name in placements}
-        self._admin: AdminClient | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -120,10 +109,6 @@ class Stigmergy:
         """All of them, in the order of their start."""
         yield from (self.kafka, self.redis, *self.placements.values(), *self.hosts.values())
 
-    def until_kafka_answers(self) -> None:
-        """Waits for the broker."""
-        until(lambda: self.admin.list_topics(timeout=2.0).brokers, "Kafka answers", patience_s=self._patience_s)
-
     def until_ready(self, hosts: Iterable[str] | None = None) -> None:
         """Waits until these hosts (all, if none are named) report and a placement instance is active.
 
@@ -145,24 +130,6 @@ class Stigmergy:
         until(are_ready, f"hosts {', '.join(wanted)} report", patience_s=self._patience_s)
         until(self.active_placement, "a placement instance is active", patience_s=self._patience_s)
 
-    @property
-    def admin(self) -> AdminClient:
-        """Kafka's admin client, for topics and all else."""
-        if self._admin is None:
-            self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return self._admin
-
-    def create_topic(self, name: str, *, partitions: int = 2, **config: str) -> None:
-        """Makes a topic, and waits until it can be used."""
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(timeout=TIMEOUT_S)
-
-        def has_leaders() -> bool:
-            found = self.admin.list_topics(name, timeout=TIMEOUT_S).topics[name].partitions
-            return len(found) == partitions and all(each.leader >= 0 for each in found.values())
-
-        until(has_leaders, f"topic {name} has leaders", patience_s=self._patience_s)
-
     def add_host(self, name: str) -> StigmergyContainer:
         """One host more; returns when it reports."""
         self.hosts[name] = self._host(name).start()
@@ -174,38 +141,6 @@ class Stigmergy:
         container = self.hosts.pop(name)
         container.halt()
         container.stop()
-
-    def drain(self, host: str) -> None:
-        """Everything leaves this host; returns when it is empty."""
-        self.command("drain", host)
-
-    def open(self, host: str) -> None:
-        """Ends `drain`."""
-        self.command("drain", host, "--undo")
-
-    def live_hosts(self) -> set[str]:
-        """The names of the hosts that report."""
-        return set(self._live())
-
-    def active_placement(self) -> str | None:
-        """The name of the placement instance that acts, as the log of leases tells."""
-        return lease_holder(self.bootstrap, LEASE)
-
-    def command(self, *arguments: str) -> Any:
-        """`stigmergy ARGUMENTS... --json` on this cluster; what it printed. Raises CommandError."""
-        return run_command(self.bootstrap, *arguments)
-
-    def submit(self, flow: Path | str, *, keep_names: bool = False, patience_s: float | None = None) -> Flow:
-        """Submits a flow (a file, or its text), makes the topics that it needs, and waits until it runs.
-
-        The flow and its topics get names of their own, so that tests do not meet; `keep_names` leaves them as they are.
-        """
-        text = flow.read_text() if isinstance(flow, Path) else flow
-        graph = parse_graph(text, filename=str(flow) if isinstance(flow, Path) else "<flow>")
-        return submit(self, graph if keep_names else own_names(graph), patience_s=patience_s or self._patience_s)
-
-    def _live(self) -> dict[str, HostMetrics]:
-        return live_hosts(self.bootstrap, now_ms=time.time_ns() // 1_000_000)
 
     def _host(self, name: str) -> StigmergyContainer:
         return host_container(self.site, name, functions=self._functions)

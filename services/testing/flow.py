@@ -24,7 +24,7 @@ from topics.flow.write import to_yaml
 from topics.messages import DeadLetter
 
 if TYPE_CHECKING:
-    from services.testing.cluster import Stigmergy
+    from services.testing.running import RunningStigmergy
 
 PARTITIONS = 2
 """Of a source whose flow says nothing about it."""
@@ -60,7 +60,7 @@ def own_names(graph: FlowGraph) -> FlowGraph:
     return parse_graph(to_yaml(renamed))
 
 
-def submit(stigmergy: "Stigmergy", graph: FlowGraph, *, patience_s: float) -> "Flow":
+def submit(stigmergy: "RunningStigmergy", graph: FlowGraph, *, patience_s: float) -> "Flow":
     """Makes the topics that are missing, submits, and waits until the flow runs."""
     known = set(stigmergy.admin.list_topics(timeout=10.0).topics)
     sources = {each.topic: each.partitions or PARTITIONS for each in graph.spec.sources}
@@ -79,9 +79,9 @@ def submit(stigmergy: "Stigmergy", graph: FlowGraph, *, patience_s: float) -> "F
 
 
 class Flow:
-    """Made by `Stigmergy.submit`."""
+    """Made by `Stigmergy.submit` or `RunningStigmergy.submit`."""
 
-    def __init__(self, stigmergy: "Stigmergy", graph: FlowGraph) -> None:
+    def __init__(self, stigmergy: "RunningStigmergy", graph: FlowGraph) -> None:
         self.stigmergy = stigmergy
         self.graph = graph
         self.name = graph.spec.name

@@ -48,29 +48,45 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture
-def report(request: pytest.FixtureRequest) -> Callable[[Outcome], None]:
-    """Tells what came of a drive, and fails the test if anything is wrong."""
+def tell(request: pytest.FixtureRequest) -> Callable[[object], None]:
+    """Shows something of a test now, and again at the end."""
 
-    def tell(outcome: Outcome) -> None:
-        line = f"{request.node.name}: {outcome}"
+    def show(what: object) -> None:
+        line = f"{request.node.name}: {what}"
         print(line)
         request.config.stash[REPORT].append(line)
-        assert not outcome.problems, "\n".join([line, *outcome.problems, f"seed {outcome.seed}"])
 
-    return tell
+    return show
+
+
+@pytest.fixture
+def report(tell: Callable[[object], None]) -> Callable[[Outcome], None]:
+    """Tells what came of a drive, and fails the test if anything is wrong."""
+
+    def judge(outcome: Outcome) -> None:
+        tell(outcome)
+        assert not outcome.problems, "\n".join([str(outcome), *outcome.problems, f"seed {outcome.seed}"])
+
+    return judge
 
 
 @pytest.fixture(scope="session")
-def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stigmergy]:
-    """The stack of this test run; tests use `stigmergy`. SIGTERM ends the run as Ctrl-C does: with the clean-up."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+def functions_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's folder with the module of their python operators; a host in a container can read it."""
     folder = tmp_path_factory.mktemp("functions")
     package = folder / "tests" / "chaos"
     package.mkdir(parents=True)
     shutil.copy(Path(functions.__file__), package)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755)
-    with Stigmergy(hosts=HOSTS, placements=PLACEMENTS, functions=folder, patience_s=PATIENCE_S) as stack:
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_stack(functions_folder: Path) -> Iterator[Stigmergy]:
+    """The stack of this test run; tests use `stigmergy`. SIGTERM ends the run as Ctrl-C does: with the clean-up."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with Stigmergy(hosts=HOSTS, placements=PLACEMENTS, functions=functions_folder, patience_s=PATIENCE_S) as stack:
         yield stack
 
 

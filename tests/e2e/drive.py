@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.registry.snapshot import read_registry
-from services.testing import Flow, Stigmergy, until
+from services.testing import Flow, RunningStigmergy, until
 from tests.chaos.feed import Feeder, pieces
 from tests.chaos.flows import Case
 from tests.chaos.observed import Observer
@@ -33,7 +33,7 @@ from topics.messages import TappedEdge
 PARTITIONS = 2
 RATE_PER_S = 150
 LASTS_S_MAX = 200.0
-"""So long records flow at most."""
+"""So long records flow at most, unless a drive says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,13 @@ class Drive:
 
     def __init__(
         self,
-        stigmergy: Stigmergy,
+        stigmergy: RunningStigmergy,
         cases: Sequence[Case],
         *,
         seed: int,
         delivery: str = "exactly_once",
+        state: str = "memory",
+        lasts_s: float = LASTS_S_MAX,
     ) -> None:
         self.stigmergy, self.seed = stigmergy, seed
         mark = uuid.uuid4().hex[:6]
@@ -114,7 +116,7 @@ class Drive:
             flow: case.text(
                 flow,
                 delivery=delivery,
-                state="memory",
+                state=state,
                 partitions=PARTITIONS,
                 topics=self._sources | {name: f"{flow}.{name}" for name in case.sinks},
                 gate="/no/gate",
@@ -125,8 +127,8 @@ class Drive:
             seed,
             sources,
             partitions=PARTITIONS,
-            records=int(RATE_PER_S * LASTS_S_MAX),
-            lasts_s=LASTS_S_MAX,
+            records=int(RATE_PER_S * lasts_s),
+            lasts_s=lasts_s,
             poison_at_s=(1.0, 3.0),
         )
         ends = len(sources) * PARTITIONS

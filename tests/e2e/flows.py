@@ -61,6 +61,19 @@ STEADY = Case(
 )
 """A result for every record at `totals`, so a gap shows; state, and two re-keys behind each other."""
 
+PARTS = Case(
+    "parts",
+    """
+  good:   {op: filter, input: orders, where: "size >= 0"}
+  total:  {op: aggregate, input: good, by: [user], emit: {count: count(), size: sum(size), last: last(n)}}
+  scored: {python: "tests.chaos.functions:score", input: orders, state: true, by: [user]}
+  sums:   {op: aggregate, input: good, by: [item], window: {size: 3s}, emit: {size: sum(size)}}
+""",
+    {"totals": "total", "scores": "scored", "sizes": "sums"},
+    {"totals": Lanes(("user",), "count"), "scores": Lanes(("user",), "seen"), "sizes": Lanes(("item",), "window_end")},
+)
+"""Something of each part of a host: state that disks keep, a user's function, an edge."""
+
 SHARED = """
   large: {op: filter, input: orders, where: "size > 4"}
   items: {op: aggregate, input: large, by: [item], emit: {n: count()}}"""

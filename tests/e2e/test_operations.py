@@ -22,8 +22,8 @@ ENDED = ("done", "rolled_back", "abandoned")
 
 
 def test_a_host_is_added_and_another_one_drained(stigmergy: Stigmergy, report: Report) -> None:
-    """The way to replace a machine: the new one takes part, the old one is empty and can go."""
-    with Drive(stigmergy, [STEADY], seed=87) as drive:
+    """The way to replace a machine: the new one takes part, the old one is empty and can go, with its disk."""
+    with Drive(stigmergy, [STEADY], seed=87, state="disk") as drive:
         drive.until_results(200)
         stigmergy.add_host("host-4")
         leaving = min(drive.flow.hosts()["total"])

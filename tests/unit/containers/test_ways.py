@@ -1,27 +1,8 @@
 """The ways of the world in containers: the ports that compose/world.yaml names are those that the rule gives."""
 
-from pathlib import Path
-
-import yaml
-
 from services.containers.ways import gates_between
 from services.embedded.world_file import load_world
-
-COMPOSE = Path(__file__).parents[3] / "compose"
-
-
-class Loader(yaml.SafeLoader):
-    """Knows the tags by which one compose file takes back what another says."""
-
-
-def plain(loader: yaml.SafeLoader, _tag: str, node: yaml.Node) -> object:
-    """The value under a tag of Compose."""
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=True)
-    return loader.construct_sequence(node, deep=True)  # type: ignore[arg-type]
-
-
-Loader.add_multi_constructor("!", plain)
+from tests.unit.containers.composed import COMPOSE, services
 
 
 def listeners(text: str) -> dict[str, str]:
@@ -31,12 +12,12 @@ def listeners(text: str) -> dict[str, str]:
 
 def test_every_door_is_advertised_at_its_gate_and_the_gate_leads_to_it() -> None:
     """A wrong port would let a region reach another one's door, or nobody."""
-    services = yaml.load((COMPOSE / "world.yaml").read_text(), Loader)["services"]
+    containers = services(world=True)
     world = load_world(COMPOSE / "world.regions.yaml")
     gates = {(gate.client, gate.broker): gate for gate in gates_between(world).gates}
     assert {(a.name, b) for a in world.regions for b in world.brokers if a.name != b} == set(gates)
     for service, broker in (("kafka", "west"), ("kafka-east", "east")):
-        variables = services[service]["environment"]
+        variables = containers[service]["environment"]
         listens = listeners(variables["KAFKA_LISTENERS"])
         tells = listeners(variables["KAFKA_ADVERTISED_LISTENERS"])
         assert broker == variables["KAFKA_BROKER_RACK"] == variables["KAFKA_INTER_BROKER_LISTENER_NAME"].lower()

@@ -1,0 +1,130 @@
+"""The compose files and their scripts as a user runs them, under a project name, port and volumes of their own.
+
+Without the modelling service (`--scale models=0`): building its image, with Spark, takes longer than all of this.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from services.embedded.ports import choose_ports
+from services.testing import RunningStigmergy, until
+from tests.e2e.conftest import EVIDENCE, PATIENCE_S, ROOT
+from tests.e2e.drive import Drive, Outcome
+from tests.e2e.flows import PARTS
+
+COMPOSE = ("docker", "compose", "--file", "compose/compose.yaml")
+HOSTS = 2
+"""Not as many as the file has: what counts is what a user asked for."""
+IMAGE_BYTES_MAX = 400_000_000
+UP_S_MAX = 300
+LASTS_S = 500.0
+
+
+class ComposedStigmergy(RunningStigmergy):
+    """A compose project, driven by our scripts and by `docker compose`."""
+
+    def __init__(self, project: str, functions: Path) -> None:
+        (port,) = choose_ports([None])
+        super().__init__(f"localhost:{port}", patience_s=PATIENCE_S)
+        self.project = project
+        self._environment = os.environ | {
+            "COMPOSE_PROJECT_NAME": project,
+            "STIGMERGY_KAFKA_PORT": str(port),
+            "STIGMERGY_FUNCTIONS": str(functions),
+        }
+
+    def up(self) -> float:
+        """`compose/up`; how many seconds it took."""
+        begun_s = time.monotonic()
+        self.run("compose/up", "--scale", f"host={HOSTS}", "--scale", "models=0")
+        return time.monotonic() - begun_s
+
+    def compose(self, *arguments: str) -> str:
+        """`docker compose ARGUMENTS...` on this project."""
+        return self.run(*COMPOSE, *arguments)
+
+    def run(self, *command: str) -> str:
+        """What a command printed; AssertionError with all that it said if it failed."""
+        ran = subprocess.run(
+            command, cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=UP_S_MAX, check=False
+        )
+        assert 0 == ran.returncode, f"{' '.join(command)}:\n{ran.stdout}\n{ran.stderr}"
+        return ran.stdout
+
+    def host_names(self) -> set[str]:
+        """The hosts that run, by the names of their containers."""
+        return set(self.compose("ps", "--format", "{{.Name}}", "host").split())
+
+
+@pytest.fixture
+def composed(functions_folder: Path, request: pytest.FixtureRequest) -> Iterator[ComposedStigmergy]:
+    """A project of which nothing runs yet; nothing of it is left afterwards."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    project = os.environ.get("STIGMERGY_TEST_RUN") or f"e2e-{os.getpid()}"
+    stack = ComposedStigmergy(project, functions_folder)
+    failed_before = request.session.testsfailed
+    try:
+        yield stack
+        if request.session.testsfailed > failed_before:
+            EVIDENCE.mkdir(parents=True, exist_ok=True)
+            (EVIDENCE / "compose.log").write_text(stack.compose("logs", "--no-color"))
+    finally:
+        stack.compose("down", "--volumes", "--remove-orphans", "--timeout", "5")
+
+
+def test_down_and_up_and_a_roll_of_the_hosts_lose_nothing(
+    composed: ComposedStigmergy, tell: Callable[[object], None], report: Callable[[Outcome], None]
+) -> None:
+    """What the documentation promises a user of the compose files, whose own producer and consumer go on meanwhile."""
+    tell(f"ready {composed.up():.0f} s after compose/up, with images and without data")
+    judge_containers(composed)
+    with Drive(composed, [PARTS], seed=90, state="disk", lasts_s=LASTS_S) as drive:
+        drive.until_results(300)
+        composed.compose("down")
+        assert set() == composed.host_names()
+        tell(f"ready {composed.up():.0f} s after the next one, with data")
+        drive.until_further_results()
+        before = composed.host_names()
+        composed.run("compose/roll", "host")
+        after = composed.host_names()
+        assert (HOSTS, HOSTS) == (len(before), len(after - before)), f"{before} became {after}"
+        until(lambda: composed.live_hosts() >= after, "the new hosts report")
+        drive.until_further_results()
+    report(drive.judge())
+
+
+def judge_containers(stack: ComposedStigmergy) -> None:
+    """What image and containers promise: small, labelled, not as root, nothing to write to but what the file lists."""
+    client = docker.from_env()
+    try:
+        for name in sorted(stack.host_names()):
+            container = client.containers.get(name)
+            assert container.attrs["HostConfig"]["ReadonlyRootfs"] is True
+            assert ["ALL"] == container.attrs["HostConfig"]["CapDrop"]
+            assert b"10001" == container.exec_run("id -u").output.strip()
+            for folder in ("/", "/opt/stigmergy", "/functions", "/var/lib/stigmergy/cluster"):
+                code, said = container.exec_run(["touch", f"{folder}/mark"])
+                assert code != 0, folder
+                assert b"Read-only" in said or b"Permission denied" in said, said
+        config = json.loads(stack.compose("config", "--format", "json"))["services"]
+        for service in ("kafka", "redis"):
+            (container,) = client.containers.list(filters={"name": f"{stack.project}-{service}-1"})
+            assert ["ALL"] == container.attrs["HostConfig"]["CapDrop"]
+            assert config[service]["image"] == container.attrs["Config"]["Image"]
+        version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+        image = client.containers.get(min(stack.host_names())).image
+        assert image.attrs["Size"] < IMAGE_BYTES_MAX
+        assert "10001:10001" == image.attrs["Config"]["User"]
+        assert version == image.labels["org.opencontainers.image.version"]
+        assert image.labels["org.opencontainers.image.revision"]
+    finally:
+        client.close()
