@@ -29,7 +29,10 @@ from placement.leader_events import (
     HostLost,
     HotSpotAhead,
     Lingers,
+    PauseTold,
     Place,
+    Propose,
+    Proposed,
     Published,
     ServedFrom,
     ServingEnds,
@@ -51,10 +54,10 @@ from placement.leader_taps import Enforcing, answer
 from placement.model import Flow, Plan
 from placement.subqueries import subqueries
 
-_OPTIONAL = (Reason.WATCH, Reason.HOT)
+_OPTIONAL = (Reason.WATCH, Reason.HOT, Reason.PROPOSE)
 """Reasons for which a flow that runs may as well stay where it is."""
 
-LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Lingers | Withdrawn
+LeaderEffect = Send | SetTimer | Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
 
 
 class Leader:
@@ -109,9 +112,11 @@ class Leader:
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
+            Propose: self._on_propose,
             Withdraw: self._on_withdraw,
             HostLost: self._on_host_lost,
             FlowChanged: self._on_flow_changed,
+            PauseTold: self._on_pause_told,
             Crowded: self._on_crowded,
             HotSpotAhead: self._on_hot_spot_ahead,
             Healed: self._on_healed,
@@ -161,6 +166,13 @@ class Leader:
         reason = self.standing.why_look()
         return self._begin(Reason.USER if reason is Reason.WATCH else reason, rng)
 
+    def _on_propose(self, _: Propose, rng: Chance) -> list[LeaderEffect]:
+        """Only what runs well enough to be asked about can be compared with something else."""
+        if self.standing.why_look() is not Reason.WATCH:
+            return []
+        self._failures = 0
+        return self._begin(Reason.PROPOSE, rng)
+
     def _on_withdraw(self, _: Withdraw, rng: Chance) -> list[LeaderEffect]:
         """End the flow; a flow that others tap runs on until they have found another way."""
         if not self.standing.grants.tappers:
@@ -209,6 +221,10 @@ class Leader:
             return []
         self._failures = 0
         return self._begin(Reason.WATCH, rng)
+
+    def _on_pause_told(self, event: PauseTold, _: Chance) -> list[LeaderEffect]:
+        self._damping.pause_ms = event.pause_ms
+        return []
 
     @property
     def _has_drifted(self) -> bool:
@@ -408,8 +424,10 @@ class Leader:
             comparison = Comparison(
                 now_cost, attempt.cost_ms, self.standing.moves_to(attempt), cut_off=self._measured is None
             )
-            beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
+            beta = self.flow.beta if attempt.reason in (Reason.WATCH, Reason.PROPOSE) else 1.0
             objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
+            if attempt.reason is Reason.PROPOSE and comparison.moves:
+                return self._propose(attempt, now_cost, objection)
             if objection is not None:
                 self._looked_at = self._looking_at
                 own_ms = self._measured.own_ms if self._measured is not None else math.nan
@@ -422,6 +440,14 @@ class Leader:
         if self._measured is not None:
             return self._measured.cost_ms
         return math.inf if self._unmeasured_rounds >= 2 else math.nan
+
+    def _propose(self, attempt: Attempt, now_cost_ms: float, objection: str | None) -> list[LeaderEffect]:
+        """Tell what was found. Its epoch is the next one, and stays free: a proposal binds nobody."""
+        plan = Plan.between(self.flow.name, self.epoch + 1, self.standing.placement, attempt.placement(self.flow))
+        now_own_ms = self._measured.own_ms if self._measured is not None else math.nan
+        found = tuple(attempt.alternatives)
+        proposed = Proposed(plan, attempt.cost_ms, attempt.own_ms, now_cost_ms, now_own_ms, objection, found)
+        return self._rest([proposed])
 
     def _enforce(self) -> list[LeaderEffect]:
         attempt = self._attempt
@@ -456,6 +482,8 @@ class Leader:
             attempt.reason.value,
             own_ms=attempt.own_ms,
             alternatives=tuple(attempt.alternatives),
+            now_cost_ms=self._measured.cost_ms if self._measured is not None else math.nan,
+            now_own_ms=self._measured.own_ms if self._measured is not None else math.nan,
         )
         return self._rest([*told, published])
 

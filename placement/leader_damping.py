@@ -29,6 +29,8 @@ class Damping:
 
     def __init__(self, params: LeaderParams) -> None:
         self._params = params
+        self.pause_ms = params.pause_ms
+        """Of a moved task: assumed, until somebody has measured it."""
         self._cool_ms = params.cool_down_rounds * params.watch_every_ms
         self._left_ms: dict[tuple[int, str], float] = {}
 
@@ -59,7 +61,7 @@ class Damping:
         if too_soon is not None or math.isinf(now_cost):
             return too_soon  # cut off or overloaded: any other host is better, however long the move takes
         # A message that meets the pause waits half of it on average: pause^2 / 2 for each moved task, against the gain.
-        price = len(comparison.moves) * self._params.pause_ms**2 / 2
+        price = len(comparison.moves) * self.pause_ms**2 / 2
         gain = (now_cost - new_cost) * self._params.horizon_ms
         if gain <= price:
             return f"the pause of {len(comparison.moves)} moves costs more than {now_cost - new_cost:.3f} ms gained"

@@ -26,6 +26,7 @@ from placement.leader_events import (
     HotSpotAhead,
     Lingers,
     Place,
+    Proposed,
     Published,
     Stayed,
     TimerFired,
@@ -42,7 +43,7 @@ from placement.simulator.message_sizes import size_bytes
 from placement.simulator.registry import ended_bookings, ended_taps, unserved_taps
 from placement.simulator.traffic import Traffic
 
-Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
+Decision = Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
 """What leaders tell the world."""
 
 Observer = Callable[[float, str, Any], None]

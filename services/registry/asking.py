@@ -5,6 +5,7 @@ import time
 import uuid
 from typing import Any
 
+from services.registry.decisions import WEIGHED
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
@@ -62,7 +63,8 @@ def wait_answer(bootstrap: str, request: str, *, timeout_s: float, whom: str = "
 def answers_to(bootstrap: str, request: str) -> list[Decision]:
     """All decisions on a request so far, in order."""
     decisions = read_registry(bootstrap, catalogue.DECISIONS).decisions.values()
-    return sorted((each for each in decisions if each.request == request), key=lambda each: each.decided_ms)
+    found = (each for each in decisions if each.request == request and each.kind != WEIGHED)
+    return sorted(found, key=lambda each: each.decided_ms)
 
 
 def flow_decisions(view: RegistryView, flow: str) -> list[Decision]:

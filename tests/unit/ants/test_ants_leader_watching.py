@@ -10,6 +10,7 @@ from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.leader_events import (
     Crowded,
+    PauseTold,
     Place,
     Stayed,
     TimerFired,
@@ -69,6 +70,16 @@ def test_no_move_whose_pause_costs_more_than_it_gains() -> None:
     stage.look_again(now_cost_ms=100.0)
     stage.report("y", "y", cost_ms=60.0)
     assert "pause" in stage.found(Stayed)[0].why
+
+
+def test_a_pause_that_was_measured_counts_instead_of_the_one_that_was_assumed() -> None:
+    """What moves really cost here decides, not what they cost on some machine once."""
+    for pause_ms, moves in ((5_000.0, False), (50.0, True)):
+        stage = Stage(params=replace(PARAMS, pause_ms=1_000.0)).placed("x", "x")
+        stage.tell(PauseTold(pause_ms))
+        stage.look_again(now_cost_ms=100.0)
+        stage.report("y", "y", cost_ms=60.0)
+        assert moves is bool(stage.sent(EnforcementAnt)), pause_ms
 
 
 def test_no_move_for_a_gain_that_nobody_can_measure() -> None:
