@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from placement.leader_params import LeaderParams
 
+AT_HOME = "it is where the flow already runs"
+"""Why a flow does not move if the best place that ants found is its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -50,7 +53,7 @@ class Damping:
         """Why not to move; None if the move is worth it."""
         now_cost, new_cost = comparison.now_ms_cost, comparison.new_ms_cost
         if not comparison.moves:
-            return "it is where the flow already runs"
+            return AT_HOME
         # Ants 3.9: better by the factor beta.
         if not new_cost * beta < now_cost:
             return f"{new_cost:.2f} ms is not better than {now_cost:.2f} ms by the factor {beta:g}"

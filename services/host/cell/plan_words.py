@@ -128,6 +128,8 @@ def weighed(
 def proposed(plan: ProposedPlan, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history and for whoever asked: what a leader would do."""
     where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+    now_cost_ms = plan.now.cost_ms if plan.now is not None else None
+    now = {"now_cost_ms": now_cost_ms} if now_cost_ms is not None else {}
     return decision(
         "proposed",
         f"plan {plan.hash} of {plan.flow}: {where}",
@@ -137,7 +139,7 @@ def proposed(plan: ProposedPlan, *, request: str | None) -> tuple[Topic[Any], Me
         flow=plan.flow,
         plan=plan.hash,
         request=request,
-        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms},
+        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms} | now,
     )
 
 
