@@ -286,14 +286,28 @@ class Leader:
         """The search goes on; where it ends, the leader decides."""
         search = self._search
         assert search is not None
-        effects = search.step(news, now_ms=self._now_ms, rng=rng)
+        effects = search.step(news, now_ms=self._now_ms, rng=rng) if search.stage is not Stage.FOUND else []
         if search.stage is Stage.FOUND:
-            return self._decide(rng)
+            waits = self._awaits_measure and not isinstance(news, TimerFired)
+            return [] if waits else self._decide(rng)
         return self._try_again(search.why, rng) if search.stage is Stage.FAILED else [*effects]
 
-    def _on_measured(self, news: Measured, _: Chance) -> list[LeaderEffect]:
+    @property
+    def _awaits_measure(self) -> bool:
+        """Whether what was found is to be compared with what runs, and the ant that asks for that is still out.
+
+        Where a flow begins and ends on one host, scouts are home before any ant that has to go elsewhere. It is waited
+        for as long as for the scouts.
+        """
+        reason = self._attempt.reason if self._attempt is not None else None
+        return reason in (*_OPTIONAL, Reason.USER) and self._measured is None
+
+    def _on_measured(self, news: Measured, rng: Chance) -> list[LeaderEffect]:
+        if news.round != self._round:
+            return []
         self._measured = news
-        return []
+        found = self._search is not None and self._search.stage is Stage.FOUND
+        return self._decide(rng) if found else []
 
     def _on_enforced(self, news: Enforced, rng: Chance) -> list[LeaderEffect]:
         enforcing = self.standing.enforcing

@@ -111,7 +111,19 @@ def test_two_unmeasured_rounds_mean_that_the_placement_is_cut_off() -> None:
         stage.tell(TimerFired("rest"))
         stage.ants_return(1)
         stage.report("y", "y", cost_ms=60.0)
+        stage.tell(TimerFired("patience"))
         assert stage.found(expected) or stage.sent(expected)
+
+
+def test_what_was_found_waits_for_the_ant_that_asks_what_the_present_place_costs() -> None:
+    """Scouts of a flow that begins and ends on one host are home first: without it, any place would seem better."""
+    stage = Stage().placed("x", "x")
+    stage.tell(TimerFired("rest"))
+    stage.ants_return(1)
+    assert [] == stage.report("y", "y", cost_ms=60.0)
+    assert [] == stage.tell(Measured(stage.round - 1, 100.0, 100.0)), "an ant of the round before"
+    stage.tell(Measured(stage.round, 61.0, 61.0))
+    assert "not better than 61.00 ms" in stage.found(Stayed)[0].why
 
 
 def test_a_round_that_has_not_been_earned_yet_waits() -> None:
@@ -163,6 +175,7 @@ def test_a_flow_that_is_cut_off_may_return_at_once() -> None:
         stage.ants_return(1)
         barred = {scout.order.barred for scout in stage.sent(ScoutingAnt)}
         stage.report("x", "x", cost_ms=50.0)
+        stage.tell(TimerFired("patience"))
     assert {()} == barred
     assert stage.sent(EnforcementAnt)
 
