@@ -1,5 +1,6 @@
 """From what a leader decided to the messages that tell of it. Pure."""
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ def plan_message(
 def proposal_message(
     proposed: Proposed, leader: Leader, model: FlowModel, reckoned: Reckoned, *, revision: int, term: int, now_ms: int
 ) -> ProposedPlan:
-    """The same, for a person to approve."""
+    """The same, for a person to approve. Its hash is of this very dry run: a yes is to the figures that were shown."""
+    own_hash = hashlib.sha256(f"{proposed.plan.hash}/{term}/{now_ms}".encode()).hexdigest()[:16]
     return ProposedPlan(
         reason=Reason.PROPOSE.value,
         objection=proposed.objection,
@@ -67,7 +69,7 @@ def proposal_message(
         term=term,
         decided_ms=now_ms,
         leader=leader.host,
-        **_found(proposed, model, reckoned),
+        **_found(proposed, model, reckoned) | {"hash": own_hash},
     )
 
 
