@@ -24,8 +24,8 @@ operators:
 sinks:
   out: {input: real, topic: {sink}, at: HOME}
 """
-SLOW = "0.0005"
-"""The capacity of a host where a flow takes milliseconds that it does not take at home."""
+SLOW = "0.001"
+"""The capacity of a host where a flow takes milliseconds that it does not take at home, and which has room for two."""
 LONG_PAUSE_MS = 1e6
 """With pauses on record that cost more than any gain, leaders move nothing by themselves: the person decides."""
 
