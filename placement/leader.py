@@ -29,7 +29,10 @@ from placement.leader_events import (
     HostLost,
     HotSpotAhead,
     Lingers,
+    PauseTold,
     Place,
+    Propose,
+    Proposed,
     Published,
     ServedFrom,
     ServingEnds,
@@ -51,10 +54,10 @@ from placement.leader_taps import Enforcing, answer
 from placement.model import Flow, Plan
 from placement.subqueries import subqueries
 
-_OPTIONAL = (Reason.WATCH, Reason.HOT)
+_OPTIONAL = (Reason.WATCH, Reason.HOT, Reason.PROPOSE)
 """Reasons for which a flow that runs may as well stay where it is."""
 
-LeaderEffect = Send | SetTimer | Published | GaveUp | Stayed | Lingers | Withdrawn
+LeaderEffect = Send | SetTimer | Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
 
 
 class Leader:
@@ -111,9 +114,11 @@ class Leader:
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
+            Propose: self._on_propose,
             Withdraw: self._on_withdraw,
             HostLost: self._on_host_lost,
             FlowChanged: self._on_flow_changed,
+            PauseTold: self._on_pause_told,
             Crowded: self._on_crowded,
             HotSpotAhead: self._on_hot_spot_ahead,
             Healed: self._on_healed,
@@ -163,6 +168,13 @@ class Leader:
         reason = self.standing.why_look()
         return self._begin(Reason.USER if reason is Reason.WATCH else reason, rng)
 
+    def _on_propose(self, _: Propose, rng: Chance) -> list[LeaderEffect]:
+        """Only what runs well enough to be asked about can be compared with something else."""
+        if self.standing.why_look() is not Reason.WATCH:
+            return []
+        self._failures = 0
+        return self._begin(Reason.PROPOSE, rng)
+
     def _on_withdraw(self, _: Withdraw, rng: Chance) -> list[LeaderEffect]:
         """End the flow; a flow that others tap runs on until they have found another way."""
         if not self.standing.grants.tappers:
@@ -211,6 +223,10 @@ class Leader:
             return []
         self._failures = 0
         return self._begin(Reason.WATCH, rng)
+
+    def _on_pause_told(self, event: PauseTold, _: Chance) -> list[LeaderEffect]:
+        self._damping.pause_ms = event.pause_ms
+        return []
 
     @property
     def _has_drifted(self) -> bool:
@@ -275,14 +291,28 @@ class Leader:
         """The search goes on; where it ends, the leader decides."""
         search = self._search
         assert search is not None
-        effects = search.step(news, now_ms=self._now_ms, rng=rng)
+        effects = search.step(news, now_ms=self._now_ms, rng=rng) if search.stage is not Stage.FOUND else []
         if search.stage is Stage.FOUND:
-            return self._decide(rng)
+            waits = self._awaits_measure and not isinstance(news, TimerFired)
+            return [] if waits else self._decide(rng)
         return self._try_again(search.why, rng) if search.stage is Stage.FAILED else [*effects]
 
-    def _on_measured(self, news: Measured, _: Chance) -> list[LeaderEffect]:
+    @property
+    def _awaits_measure(self) -> bool:
+        """Whether what was found is to be compared with what runs, and the ant that asks for that is still out.
+
+        Where a flow begins and ends on one host, scouts are home before any ant that has to go elsewhere. It is waited
+        for as long as for the scouts.
+        """
+        reason = self._attempt.reason if self._attempt is not None else None
+        return reason in (*_OPTIONAL, Reason.USER) and self._measured is None
+
+    def _on_measured(self, news: Measured, rng: Chance) -> list[LeaderEffect]:
+        if news.round != self._round:
+            return []
         self._measured = news
-        return []
+        found = self._search is not None and self._search.stage is Stage.FOUND
+        return self._decide(rng) if found else []
 
     def _on_enforced(self, news: Enforced, rng: Chance) -> list[LeaderEffect]:
         enforcing = self.standing.enforcing
@@ -414,8 +444,10 @@ class Leader:
             comparison = Comparison(
                 now_cost, attempt.cost_ms, self.standing.moves_to(attempt), cut_off=self._measured is None
             )
-            beta = self.flow.beta if attempt.reason is Reason.WATCH else 1.0
+            beta = self.flow.beta if attempt.reason in (Reason.WATCH, Reason.PROPOSE) else 1.0
             objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
+            if attempt.reason is Reason.PROPOSE and comparison.moves:
+                return self._propose(attempt, now_cost, objection)
             if objection is not None:
                 self._looked_at = self._looking_at
                 own_ms = self._measured.own_ms if self._measured is not None else math.nan
@@ -428,6 +460,14 @@ class Leader:
         if self._measured is not None:
             return self._measured.cost_ms
         return math.inf if self._unmeasured_rounds >= 2 else math.nan
+
+    def _propose(self, attempt: Attempt, now_cost_ms: float, objection: str | None) -> list[LeaderEffect]:
+        """Tell what was found. Its epoch is the next one, and stays free: a proposal binds nobody."""
+        plan = Plan.between(self.flow.name, self.epoch + 1, self.standing.placement, attempt.placement(self.flow))
+        now_own_ms = self._measured.own_ms if self._measured is not None else math.nan
+        found = tuple(attempt.alternatives)
+        proposed = Proposed(plan, attempt.cost_ms, attempt.own_ms, now_cost_ms, now_own_ms, objection, found)
+        return self._rest([proposed])
 
     def _enforce(self) -> list[LeaderEffect]:
         attempt = self._attempt
@@ -462,6 +502,8 @@ class Leader:
             attempt.reason.value,
             own_ms=attempt.own_ms,
             alternatives=tuple(attempt.alternatives),
+            now_cost_ms=self._measured.cost_ms if self._measured is not None else math.nan,
+            now_own_ms=self._measured.own_ms if self._measured is not None else math.nan,
         )
         return self._rest([*told, published])
 

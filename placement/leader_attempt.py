@@ -23,6 +23,7 @@ class Reason(Enum):
     UNSERVED = "a task that the flow taps is ending"
     USER = "a user asked for it"
     HOT = "a hot spot is forecast where it runs"
+    PROPOSE = "a user asked what it would do"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from placement.leader_params import LeaderParams
 
+AT_HOME = "it is where the flow already runs"
+"""Why a flow does not move if the best place that ants found is its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -29,6 +32,8 @@ class Damping:
 
     def __init__(self, params: LeaderParams) -> None:
         self._params = params
+        self.pause_ms = params.pause_ms
+        """Of a moved task: assumed, until somebody has measured it."""
         self._cool_ms = params.cool_down_rounds * params.watch_every_ms
         self._left_ms: dict[tuple[int, str], float] = {}
 
@@ -48,7 +53,7 @@ class Damping:
         """Why not to move; None if the move is worth it."""
         now_cost, new_cost = comparison.now_ms_cost, comparison.new_ms_cost
         if not comparison.moves:
-            return "it is where the flow already runs"
+            return AT_HOME
         # Ants 3.9: better by the factor beta.
         if not new_cost * beta < now_cost:
             return f"{new_cost:.2f} ms is not better than {now_cost:.2f} ms by the factor {beta:g}"
@@ -59,7 +64,7 @@ class Damping:
         if too_soon is not None or math.isinf(now_cost):
             return too_soon  # cut off or overloaded: any other host is better, however long the move takes
         # A message that meets the pause waits half of it on average: pause^2 / 2 for each moved task, against the gain.
-        price = len(comparison.moves) * self._params.pause_ms**2 / 2
+        price = len(comparison.moves) * self.pause_ms**2 / 2
         gain = (now_cost - new_cost) * self._params.horizon_ms
         if gain <= price:
             return f"the pause of {len(comparison.moves)} moves costs more than {now_cost - new_cost:.3f} ms gained"

@@ -14,6 +14,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Propose:
+    """Look for a better place of a flow that runs and tell of it, but change nothing: a dry run."""
+
+
+@dataclass(frozen=True, slots=True)
 class Withdraw:
     """The flow ends."""
 
@@ -94,6 +99,13 @@ class FlowChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseTold:
+    """How long a moved task would pause, by what moves have really cost lately."""
+
+    pause_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     """A timer that the leader set has run out."""
 
@@ -125,6 +137,28 @@ class Published:
     """The flow's own latency, without what it costs others."""
     alternatives: tuple[Alternative, ...] = ()
     """Other placements of some of its tasks that scouts reported, and that were not taken."""
+    now_cost_ms: float = math.nan
+    """What it cost where it ran before, and its own latency there; unknown for a flow that is new, or cut off."""
+    now_own_ms: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What the leader would do if a person said yes. Nothing is booked, and what runs runs on."""
+
+    plan: Plan
+    cost_ms: float
+    own_ms: float
+    now_cost_ms: float
+    """Where the flow runs now; NaN or infinite if nobody could ask."""
+    now_own_ms: float
+    objection: str | None
+    """Why the leader would not do it by itself; None if it would."""
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def flow(self) -> str:
+        return self.plan.flow
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class LeaderParams:
     gain_ms_min: float = 0.0
     """Less than this is not worth a move, whatever share of the cost it is: delays are not known better."""
     pause_ms: float = 70.0
-    """Predicted pause of a moved task."""
+    """Pause of a moved task, as long as no move has told how long it really is."""
     horizon_ms: float = 60_000.0
     """How long a better placement is assumed to stay better."""
     shun_ms: float = 60_000.0

@@ -27,6 +27,7 @@ from topics.messages import (
     OperatorMetrics,
     Placement,
     Policy,
+    ProposedPlan,
     RejectedMetrics,
     Request,
     SegmentStatus,
@@ -93,9 +94,23 @@ SEGMENTS_STATUS = Topic(
 
 PLANS = Topic(
     name=names.PLANS,
-    purpose="the newest plan that each flow's leader committed",
+    purpose="the newest plan that each flow's leader committed, or that a person approved",
     key="{flow}",
     message=CommittedPlan,
+    format=Format.JSON,
+    partitions=1,
+    retention=Compacted(),
+    written_by=("host", "placement"),
+    read_by=("placement", "host", "cli", "api"),
+    bytes_max=256 * KIB,
+    timestamps="LogAppendTime",
+)
+
+PROPOSALS = Topic(
+    name=names.PROPOSALS,
+    purpose="the newest plan that each flow's leader was asked for; carried out only if a person approves it",
+    key="{flow}",
+    message=ProposedPlan,
     format=Format.JSON,
     partitions=1,
     retention=Compacted(),
@@ -185,7 +200,7 @@ MOVES = Topic(
     partitions=1,
     retention=Kept(for_ms=7 * DAY_MS),
     written_by=("placement",),
-    read_by=("placement", "cli", "api"),
+    read_by=("placement", "host", "cli", "api"),
 )
 
 HANDOVERS = Topic(
@@ -371,6 +386,7 @@ CATALOGUE: tuple[Topic[Any], ...] = (
     PLACEMENTS,
     SEGMENTS_STATUS,
     PLANS,
+    PROPOSALS,
     POLICIES,
     REQUESTS,
     DECISIONS,

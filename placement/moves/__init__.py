@@ -8,7 +8,7 @@ from placement.moves.facts import Facts, Told
 from placement.moves.move import ENDED, Effect, FollowAtTarget, GiveBack, HandOver, Move, Phase, Release, SkipDrain
 from placement.moves.pause import PauseModel, PauseParams
 from placement.moves.phases import MoveParams, advance, begun
-from placement.moves.schedule import Allowance, ScheduleParams, Verdict, schedule
+from placement.moves.schedule import Allowance, Forecast, ScheduleParams, Verdict, is_too_dear, schedule
 
 __all__ = [
     "ENDED",
@@ -16,6 +16,7 @@ __all__ = [
     "Effect",
     "Facts",
     "FollowAtTarget",
+    "Forecast",
     "GiveBack",
     "HandOver",
     "Move",
@@ -30,5 +31,6 @@ __all__ = [
     "Verdict",
     "advance",
     "begun",
+    "is_too_dear",
     "schedule",
 ]

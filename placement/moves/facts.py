@@ -22,6 +22,7 @@ class Facts:
     - `owner`, `epoch`: the registry's entry of the partition;
     - `told`: by whoever had the highest epoch;
     - `is_warm`: the target follows the partition and could take over at once;
+    - `is_too_dear`: if it took over now, the partition would pause for longer than its flow allows;
     - `drained_epoch`: the highest epoch whose owner has said that it drained and committed;
     - `stopped_ms`: when that owner had processed its last record; None if it did not say;
     - `lost`: hosts that are gone.
@@ -34,3 +35,4 @@ class Facts:
     drained_epoch: int
     stopped_ms: int | None
     lost: frozenset[str]
+    is_too_dear: bool = False

@@ -49,6 +49,8 @@ class Move:
     paused_ms: int | None = None
     actual_pause_ms: float | None = None
     trouble: str | None = None
+    unread_changes: int | None = None
+    """Of the partition's state, that the target had still to read when it was handed over."""
 
     def __post_init__(self) -> None:
         assert self.origin != self.target, self

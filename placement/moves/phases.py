@@ -118,7 +118,8 @@ def _warming(move: Move, facts: Facts) -> Step | None:
     lost = _lost_before(move, facts, (FollowAtTarget(wanted=False),))
     if lost is not None:
         return lost
-    return Step(Phase.DRAINING, (HandOver(),)) if facts.is_warm else None
+    # A target that is warm goes on following until a quieter time.
+    return Step(Phase.DRAINING, (HandOver(),)) if facts.is_warm and not facts.is_too_dear else None
 
 
 def _lost_before(move: Move, facts: Facts, effects: tuple[Effect, ...]) -> Step | None:

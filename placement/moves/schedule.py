@@ -38,9 +38,17 @@ class Verdict:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How long a move would pause its partition if it began now, and at the quietest time: with nothing unread."""
+
+    now_ms: float
+    calm_ms: float
+
+
 def schedule(
     moves: Sequence[Move],
-    predicted_ms: Mapping[str, float],
+    forecasts: Mapping[str, Forecast],
     allowances: Mapping[str, Allowance],
     *,
     now_ms: int,
@@ -49,6 +57,7 @@ def schedule(
     """A verdict for each proposed move, oldest first. `moves`: all that are known, also those that have ended.
 
     A person's own wish (a move with a `request`) is not held to the budget: they have been told the pause.
+    A move that breaks the budget now but would not at a quieter time waits: it is looked at again with each look.
     """
     under_way = [move for move in moves if not move.has_ended and move.phase is not Phase.PROPOSED]
     total = len(under_way)
@@ -57,7 +66,8 @@ def schedule(
     spent_ms = _spent(moves, now_ms - params.window_ms)
     verdicts = []
     for move in sorted(_proposed(moves), key=lambda each: (each.proposed_ms, each.id)):
-        verdict = _over_budget(move, predicted_ms[move.id], allowances.get(move.flow), spent_ms)
+        predicted_ms = forecasts[move.id].now_ms
+        verdict = _over_budget(move, forecasts[move.id], allowances.get(move.flow), spent_ms)
         if verdict is None and move.slot in moving:
             verdict = Verdict(move, "wait", "another move of this partition is under way")
         if verdict is None and total >= params.parallel_max:
@@ -66,28 +76,43 @@ def schedule(
         if verdict is None and crowded:
             verdict = Verdict(move, "wait", f"host {crowded[0]} takes part in {busy[crowded[0]]} moves")
         if verdict is None:
-            verdict = Verdict(move, "begin", f"a pause of {predicted_ms[move.id]:.0f} ms is predicted")
+            verdict = Verdict(move, "begin", f"a pause of {predicted_ms:.0f} ms is predicted")
             total += 1
             busy.update((move.origin, move.target))
             moving.add(move.slot)
-            spent_ms[move.slot] = spent_ms.get(move.slot, 0.0) + predicted_ms[move.id]
+            spent_ms[move.slot] = spent_ms.get(move.slot, 0.0) + predicted_ms
         verdicts.append(verdict)
     return verdicts
 
 
+def is_too_dear(
+    move: Move,
+    forecast: Forecast,
+    moves: Iterable[Move],
+    allowance: Allowance | None,
+    *,
+    now_ms: int,
+    params: ScheduleParams,
+) -> bool:
+    """Whether a move that has begun would break the budget if it handed over now; what it was granted is its own."""
+    spent_ms = _spent((other for other in moves if other.id != move.id), now_ms - params.window_ms)
+    return _over_budget(move, forecast, allowance, spent_ms) is not None
+
+
 def _over_budget(
-    move: Move, predicted_ms: float, allowance: Allowance | None, spent_ms: Mapping[tuple[str, int], float]
+    move: Move, forecast: Forecast, allowance: Allowance | None, spent_ms: Mapping[tuple[str, int], float]
 ) -> Verdict | None:
     budget_ms = allowance.budget_ms if allowance is not None else None
     if budget_ms is None or move.request is not None:
         return None
-    if predicted_ms > budget_ms:
-        why = f"a pause of {predicted_ms:.0f} ms is predicted, and flow {move.flow} allows {budget_ms:.0f} ms"
+    if forecast.calm_ms > budget_ms:
+        why = f"a pause of {forecast.calm_ms:.0f} ms is predicted, and flow {move.flow} allows {budget_ms:.0f} ms"
         return Verdict(move, "refuse", why)
     left_ms = budget_ms - spent_ms.get(move.slot, 0.0)
-    if predicted_ms > left_ms:
+    if forecast.now_ms > left_ms:
         why = (
-            f"a pause of {predicted_ms:.0f} ms is predicted, and {max(0.0, left_ms):.0f} of {budget_ms:.0f} ms are left"
+            f"a pause of {forecast.now_ms:.0f} ms is predicted, "
+            f"and {max(0.0, left_ms):.0f} of {budget_ms:.0f} ms are left"
         )
         return Verdict(move, "wait", why)
     return None

@@ -6,7 +6,7 @@ user, so that a run does not depend on the order in which unrelated things happe
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from placement.ants.effects import Home, Lost, Send, SetTimer
@@ -15,6 +15,7 @@ from placement.ants.params import IMPROVED, AntParams
 from placement.ants.sizes import ENVELOPE_BYTES
 from placement.atlas import Atlas
 from placement.cell import Cell
+from placement.cell_ledger import Booking, State
 from placement.chance import Chance, ChanceFor
 from placement.evaluator_incremental import Ledger as TrueLedger
 from placement.leader import Leader
@@ -26,6 +27,7 @@ from placement.leader_events import (
     HotSpotAhead,
     Lingers,
     Place,
+    Proposed,
     Published,
     Stayed,
     TimerFired,
@@ -33,8 +35,8 @@ from placement.leader_events import (
     Withdrawn,
 )
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
-from placement.model import Flow, Network, OverlayNetwork, Placement
-from placement.queueing import IDLE, Load
+from placement.model import Flow, Network, OverlayNetwork, Placement, Plan
+from placement.queueing import IDLE, Load, load_of
 from placement.simulator.damage import Damage
 from placement.simulator.kernel import Kernel
 from placement.simulator.measured import delay_ms, links_ms
@@ -42,7 +44,7 @@ from placement.simulator.message_sizes import size_bytes
 from placement.simulator.registry import ended_bookings, ended_taps, unserved_taps
 from placement.simulator.traffic import Traffic
 
-Decision = Published | GaveUp | Stayed | Lingers | Withdrawn
+Decision = Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
 """What leaders tell the world."""
 
 Observer = Callable[[float, str, Any], None]
@@ -115,16 +117,34 @@ class Body:
     def submit(self, flow: Flow) -> None:
         """A user asks for a flow to be placed, or again for one that is known."""
         if flow.name not in self.leaders:
-            self.leaders[flow.name] = Leader(
-                flow,
-                self._leader_params,
-                self.ants,
-                fastest_capacity=self._fastest,
-                now_ms=self.kernel.now_ms,
-                last_epoch=self._epochs.get(flow.name, 0),
-                seniority=self._seniority.setdefault(flow.name, len(self._seniority)),
-            )
+            self.leaders[flow.name] = self._new_leader(flow, last_epoch=self._epochs.get(flow.name, 0))
         self._tell_leader(flow.name, Place())
+
+    def take_over(self, flow: Flow, hosts: Mapping[str, str]) -> None:
+        """A flow runs, each task on its host, as a registry says: its leader goes on from there."""
+        placement = Placement.of({(flow.name, task): host for task, host in hosts.items()})
+        plan = Plan(flow.name, 1, placement, ())
+        leader = self.leaders[flow.name] = self._new_leader(flow, last_epoch=plan.epoch, running=plan)
+        for host in sorted(set(leader.running.values())):
+            cell = self.cells[host]
+            mask = sum(1 << task for task, at in leader.running.items() if at == host)
+            load = load_of((stream for _, stream in flow.graph.streams(mask)), cell.capacity)
+            cell.ledger.restore(Booking(flow.name, plan.epoch, mask, load, State.ACTIVE, math.inf, leader.host))
+            self._carry_out(host, cell.tell())
+        self._enter(leader)
+        self._set_timer(SetTimer(flow.name, "rest", self.kernel.now_ms + self._leader_params.watch_every_ms))
+
+    def _new_leader(self, flow: Flow, *, last_epoch: int, running: Plan | None = None) -> Leader:
+        return Leader(
+            flow,
+            self._leader_params,
+            self.ants,
+            fastest_capacity=self._fastest,
+            now_ms=self.kernel.now_ms,
+            last_epoch=last_epoch,
+            seniority=self._seniority.setdefault(flow.name, len(self._seniority)),
+            running=running,
+        )
 
     def resubmit(self, flow: Flow) -> None:
         """A user asks again for a flow; if it runs, for a better place."""
@@ -320,16 +340,19 @@ class Body:
         if isinstance(decision, Published):
             leader = self.leaders[decision.plan.flow]
             self._published_ms[decision.plan.flow] = self.kernel.now_ms
-            index = self.network.host_index
-            running = leader.running
-            own = [index[running[task]] if task in running else None for task in range(leader.flow.graph.task_count)]
-            taps = {task: (offer.flow, self._served_task(offer)) for task, offer in leader.standing.taps.items()}
-            self.truth.put(leader.flow, own, taps)
+            self._enter(leader)
             self.fallen.discard(decision.plan.flow)
         elif isinstance(decision, Withdrawn):
             self._epochs[decision.flow] = self.leaders.pop(decision.flow).epoch
             self.truth.remove(decision.flow)
             self.fallen.discard(decision.flow)
+
+    def _enter(self, leader: Leader) -> None:
+        """What a leader says runs is true."""
+        index, running = self.network.host_index, leader.running
+        own = [index[running[task]] if task in running else None for task in range(leader.flow.graph.task_count)]
+        taps = {task: (offer.flow, self._served_task(offer)) for task, offer in leader.standing.taps.items()}
+        self.truth.put(leader.flow, own, taps)
 
     def _served_task(self, offer: Offer) -> int:
         return self.leaders[offer.flow].flow.graph.task_index[offer.task]

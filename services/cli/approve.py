@@ -12,6 +12,7 @@ from services.cli.screen import busy, console, print_json, show_error
 from services.registry.asking import ask, wait_answer
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
+from topics import catalogue
 
 app = typer.Typer()
 
@@ -27,10 +28,12 @@ def approve(
 ) -> None:
     """Carry out exactly this plan; refused, with what changed, if the world is not any more what it was made for."""
     address = bootstrap_of(bootstrap, home)
-    plans = read_registry(address).plans
-    flow = next((plan.flow for plan in plans.values() if plan.hash == hash), None)
+    view = read_registry(address, catalogue.PROPOSALS)
+    plans = [*view.plans.values(), *view.proposals.values()]
+    flow = next((plan.flow for plan in plans if plan.hash == hash), None)
     if flow is None:
-        known = ", ".join(f"{plan.hash} ({name})" for name, plan in sorted(plans.items())) or "there is none"
+        named = sorted((plan.flow, plan.hash) for plan in plans if plan.hosts)
+        known = ", ".join(f"{each} ({name})" for name, each in named) or "there is none"
         raise RegistryError(f"no flow's newest plan is {hash}", f"the newest plans: {known}")
     with busy("waiting for the placement service"):
         answer = wait_answer(address, ask(address, "approve", flow, hash=hash), timeout_s=timeout_s)

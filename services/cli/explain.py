@@ -10,6 +10,7 @@ from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.cli.tally import OperatorLine
+from services.cli.to_move import to_move
 from services.cli.top import measure
 from services.registry.asking import flow_decisions
 from services.registry.changes import flow_of
@@ -32,7 +33,7 @@ def explain(
 ) -> None:
     """Explain where a flow runs: why here, what else scouts reported and why it lost, predicted against measured."""
     address = bootstrap_of(bootstrap, home)
-    view = read_registry(address, catalogue.DECISIONS, catalogue.MOVES)
+    view = read_registry(address, catalogue.DECISIONS, catalogue.MOVES, catalogue.PROPOSALS)
     flow_of(view, flow)
     values = explanation(view, flow, measure(address, flow=flow)[0])
     if as_json:
@@ -58,6 +59,7 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dic
         "measured_latency_ms_p50": max(measured, default=None),
         "predicted_pause_ms": predicted_pause_ms(view),
         "shared": shared_lines(view, flow),
+        "to_move": to_move(plan, view.proposals.get(flow), decisions),
         "segments": [_segment(view, flow, segment, lines) for segment in _segments(view, flow)],
         "alternatives": list(plan.alternatives) if plan is not None else [],
         "last_decision": decisions[-1] if decisions else None,
@@ -101,7 +103,7 @@ def _segment(view: RegistryView, flow: str, segment: str, lines: list[OperatorLi
         "alternatives": [
             {"host": each.hosts[segment], "latency_ms": each.latency_ms, "why_not": each.lost_because} for each in lost
         ],
-        "to_move": f"a plan that is better by the leader's factor, or stigmergy move {flow} {operators[0]} HOST",
+        "to_move": f"stigmergy move {flow} {operators[0]} HOST",
         "latency_ms_p50": max(
             (line.latency_ms_p50 for line in lines if line.operator in operators and line.latency_ms_p50 is not None),
             default=None,
@@ -129,7 +131,8 @@ def _show(values: dict[str, Any]) -> None:
         console.print(Text.assemble(("  ", ""), (name, "bold"), f": {segment['why']}"), soft_wrap=True)
         for each in segment["alternatives"]:
             console.print(f"    not {each['host']} ({each['latency_ms']:.1f} ms): {each['why_not']}", soft_wrap=True)
-        console.print(f"    to move it: {segment['to_move']}", soft_wrap=True)
+        console.print(f"    to move it by hand: {segment['to_move']}", soft_wrap=True)
+    console.print(f"what it would take to move: {values['to_move'].sentence}", soft_wrap=True)
     console.print(f"a move would pause each partition for about {values['predicted_pause_ms']:.0f} ms")
     last = values["last_decision"]
     if last is not None:

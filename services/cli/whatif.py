@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,11 @@ from services.cli.screen import console, print_json, show_error
 from services.registry.asking import now_ms
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
+from services.whatif.past import as_of
 from services.whatif.question import Answer, answer
 from services.whatif.recorded import read_recorded
 from services.whatif.world import World, faster, world_of
+from topics import catalogue
 
 app = typer.Typer()
 
@@ -31,14 +33,17 @@ def whatif(
     host_lost: Annotated[list[str] | None, typer.Option(help="Without this host; may be repeated.")] = None,
     rate: Annotated[list[str] | None, typer.Option(help="FLOW=2x: its sources are so much faster.")] = None,
     add_host: Annotated[list[str] | None, typer.Option(help="NAME[:CAPACITY[:REGION]]: with this host too.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the ants: the same one gives the same answer.")] = 1,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Feed recorded measurements to the model, with a change, and show what would run where and how fast."""
+    """Feed recorded measurements to the ants, with a change, and show what they would do and how fast that would be."""
     address = bootstrap_of(bootstrap, home)
-    view = read_registry(address)
+    view, notes = read_registry(address, catalogue.MOVES), list[str]()
     recorded = read_recorded(address, until_ms=_time_ms(since))
+    if since is not None:
+        view, notes = as_of(view, _time_ms(since))
     for name in host_lost or ():
         if name not in view.hosts:
             raise RegistryError(f"there is no host {name!r}", f"the hosts are: {', '.join(sorted(view.hosts))}")
@@ -46,14 +51,16 @@ def whatif(
     then = world_of(view, recorded, without=host_lost or (), more=[_host(text) for text in add_host or ()])
     for text in rate or ():
         then = _sped(then, text)
-    found = answer(now, then)
+    found = answer(now, then, seed=seed, notes=tuple(notes))
+    refused = [flow.flow for flow in found.flows if flow.refused is not None]
     if as_json:
         print_json(found)
-    elif found.infeasible is None:
-        _show(found)
     else:
-        show_error(f"there would be no place for everything: {found.infeasible}", "add a host, or relax a bound")
-    if found.infeasible is not None:
+        _show(found)
+    if found.infeasible is not None or refused:
+        why = found.infeasible or f"ants find none for {', '.join(refused)}"
+        if not as_json:
+            show_error(f"there would be no place for everything: {why}", "add a host, or relax a bound")
         raise typer.Exit(ExitCode.FAILURE)
 
 
@@ -82,10 +89,22 @@ def _sped(world: World, text: str) -> World:
 
 def _show(found: Answer) -> None:
     for flow in found.flows:
-        before: Any = f"{flow.latency_now_ms:.2f}" if flow.latency_now_ms is not None else "?"
-        console.print(f"[bold]{flow.flow}[/bold]: {before} -> {flow.latency_ms:.2f} ms predicted latency")
+        if flow.refused is not None:
+            console.print(f"[bold]{flow.flow}[/bold]: {_ms(flow.latency_now_ms)} -> no place: {flow.refused}")
+            continue
+        console.print(
+            f"[bold]{flow.flow}[/bold]: {_ms(flow.latency_now_ms)} -> {_ms(flow.latency_ms)} predicted latency"
+            f" (seen from above: {_ms(flow.central.latency_ms if flow.central is not None else None)})"
+        )
         for task, origin, target in flow.moves:
             console.print(f"  {task}: {origin or 'nowhere'} -> {target}")
         if not flow.moves:
             console.print("  stays where it is")
-    console.print("by steepest descent over recorded measurements; ants come close, and may choose other hosts")
+    console.print(f"by ants in the simulator (seed {found.seed}) over recorded measurements; from above: all at once,")
+    console.print("by steepest descent, whatever runs now")
+    for note in found.notes:
+        console.print(f"note: {note}", soft_wrap=True)
+
+
+def _ms(value: float | None) -> str:
+    return f"{value:.2f} ms" if value is not None else "?"

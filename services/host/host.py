@@ -103,6 +103,8 @@ class Host:
                 catalogue.HANDOVERS,
                 catalogue.POLICIES,
                 catalogue.REQUESTS,
+                catalogue.PROPOSALS,
+                catalogue.MOVES,
             ],
             client_id=f"stig.host.{params.name}.registry",
             on_message=self._heard,

@@ -11,6 +11,7 @@ from placement.moves import (
     Effect,
     Facts,
     FollowAtTarget,
+    Forecast,
     GiveBack,
     HandOver,
     Move,
@@ -21,10 +22,11 @@ from placement.moves import (
     Told,
     advance,
     begun,
+    is_too_dear,
     schedule,
 )
 from services.placement.params import PlacementParams
-from services.placement.situation import Situation
+from services.placement.situation import KnownFlow, Situation
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.view import Slot
@@ -45,8 +47,6 @@ class Carriage:
         self.moves: dict[str, Move] = {record.move: from_record(record) for record in records}
         self._params = params
         self._model = PauseModel(params.pause)
-        self._unread: dict[str, int] = {}
-        """Move -> changes that its target had not read when the partition was handed over."""
         for move in sorted(self.moves.values(), key=lambda each: each.since_ms):
             self._learn(move)
 
@@ -92,7 +92,12 @@ class Carriage:
         """How long nobody would work on a partition if it moved now."""
         placement = situation.view.placements.get(slot)
         origin = placement.host if placement is not None else None
-        return self._model.predict(origin, target, unread_changes=_unread(slot, target, situation))
+        return self._forecast(slot, origin, target, situation).now_ms
+
+    def _forecast(self, slot: Slot, origin: str | None, target: str, situation: Situation) -> Forecast:
+        calm_ms = self._model.predict(origin, target, unread_changes=0)
+        unread = _unread(slot, target, situation)
+        return Forecast(self._model.predict(origin, target, unread_changes=unread), calm_ms)
 
     def carry_on(self, situation: Situation) -> Iterator[Entry]:
         """What is to be written now for all moves, each as far as it goes."""
@@ -106,17 +111,15 @@ class Carriage:
         waiting = [move for move in self.moves.values() if move.phase is Phase.PROPOSED]
         if not waiting:
             return
-        predicted_ms = {move.id: self.predict(move.slot, move.target, situation) for move in waiting}
-        allowances = {
-            name: Allowance(float(known.graph.spec.pause_budget_ms)) for name, known in situation.flows.items()
-        }
+        forecasts = {move.id: self._forecast(move.slot, move.origin, move.target, situation) for move in waiting}
+        allowances = {name: _allowance(known) for name, known in situation.flows.items()}
         verdicts = schedule(
-            list(self.moves.values()), predicted_ms, allowances, now_ms=situation.now_ms, params=self._params.schedule
+            list(self.moves.values()), forecasts, allowances, now_ms=situation.now_ms, params=self._params.schedule
         )
         for verdict in verdicts:
             move = verdict.move
             if verdict.ruling == "begin":
-                moved, effects = begun(move, predicted_pause_ms=predicted_ms[move.id], now_ms=situation.now_ms)
+                moved, effects = begun(move, predicted_pause_ms=forecasts[move.id].now_ms, now_ms=situation.now_ms)
                 yield from self._write(moved, effects, situation)
             elif verdict.ruling == "refuse":
                 refused = replace(move, phase=Phase.ABANDONED, since_ms=situation.now_ms, trouble=verdict.why)
@@ -130,9 +133,7 @@ class Carriage:
             if moved == move:
                 return
             if moved.phase is Phase.DRAINING:
-                unread = self._unread[move.id] = _unread(move.slot, move.target, situation)
-                predicted_ms = self._model.predict(move.origin, move.target, unread_changes=unread)
-                moved = replace(moved, predicted_pause_ms=predicted_ms)
+                moved = replace(moved, unread_changes=_unread(move.slot, move.target, situation))
             yield from self._write(moved, effects, situation)
             move = moved
 
@@ -187,12 +188,29 @@ class Carriage:
             drained_epoch=word.epoch if word is not None else 0,
             stopped_ms=word.stopped_ms if word is not None else None,
             lost=situation.lost,
+            is_too_dear=move.phase is Phase.WARMING and is_warm and self._is_too_dear(move, situation),
+        )
+
+    def _is_too_dear(self, move: Move, situation: Situation) -> bool:
+        """By what the target has still to read now; the prediction that let the move begin stays the one on record."""
+        known = situation.flows.get(move.flow)
+        return is_too_dear(
+            move,
+            self._forecast(move.slot, move.origin, move.target, situation),
+            self.moves.values(),
+            _allowance(known) if known is not None else None,
+            now_ms=situation.now_ms,
+            params=self._params.schedule,
         )
 
     def _learn(self, move: Move) -> None:
-        if move.phase is Phase.DONE and move.actual_pause_ms is not None and move.trouble is None:
-            unread = self._unread.pop(move.id, 0)
-            self._model = self._model.learn(move.actual_pause_ms, move.origin, move.target, unread_changes=unread)
+        """From moves that went as they should, and of which it is known how much was left to read."""
+        if move.phase is not Phase.DONE or move.trouble is not None:
+            return
+        if move.actual_pause_ms is not None and move.unread_changes is not None:
+            self._model = self._model.learn(
+                move.actual_pause_ms, move.origin, move.target, unread_changes=move.unread_changes
+            )
 
     def _forget_old(self, now_ms: int) -> None:
         """What ended before the window in which pauses are added up is history; the topic keeps it."""
@@ -200,6 +218,10 @@ class Carriage:
         self.moves = {
             name: move for name, move in self.moves.items() if not move.has_ended or move.since_ms > oldest_ms
         }
+
+
+def _allowance(known: KnownFlow) -> Allowance:
+    return Allowance(float(known.graph.spec.pause_budget_ms))
 
 
 def _unread(slot: Slot, target: str, situation: Situation) -> int:
@@ -252,6 +274,7 @@ def to_record(move: Move) -> MoveRecord:
         paused_ms=move.paused_ms,
         actual_pause_ms=move.actual_pause_ms,
         trouble=clip(move.trouble) if move.trouble is not None else None,
+        unread_changes=move.unread_changes,
     )
 
 
@@ -275,4 +298,5 @@ def from_record(record: MoveRecord) -> Move:
         paused_ms=record.paused_ms,
         actual_pause_ms=record.actual_pause_ms,
         trouble=record.trouble,
+        unread_changes=record.unread_changes,
     )

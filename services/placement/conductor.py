@@ -13,9 +13,9 @@ from services.placement.plans import carry_out, check, cleared, is_carried_out, 
 from services.placement.sharing import kept_for_others, serve
 from services.placement.situation import Situation
 from services.placement.unfit import UnfitError
-from services.placement.wishes import answer, leave_drained
+from services.placement.wishes import answer, leave_drained, waits_for_word
 from services.registry.changes import Entry
-from services.registry.decisions import decision
+from services.registry.decisions import WEIGHED, decision
 from services.registry.view import RegistryView, Slot
 
 RESTING_MS = 30_000
@@ -28,7 +28,9 @@ class Conductor:
     def __init__(self, params: PlacementParams, view: RegistryView) -> None:
         self._params = params
         self._carriage = Carriage(params, view.moves.values())
-        self._answered = {each.request for each in view.decisions.values() if each.request is not None}
+        self._answered = {
+            each.request for each in view.decisions.values() if each.request is not None and each.kind != WEIGHED
+        }
         self._refused: set[tuple[str, str]] = set()
         self._resting: set[tuple[Slot, str]] = set()
         self._rested_ms = 0
@@ -56,7 +58,8 @@ class Conductor:
 
     def _wishes(self, situation: Situation) -> Iterator[Entry]:
         for request in sorted(situation.view.requests.values(), key=lambda each: each.asked_ms):
-            if request.kind != "propose" and request.request not in self._answered:
+            is_new = request.kind != "propose" and request.request not in self._answered
+            if is_new and not waits_for_word(request, situation, self._params):
                 self._answered.add(request.request)
                 yield from answer(request, situation, self._carriage, self._params)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from placement.moves import MoveParams, PauseParams, ScheduleParams
+from services.placement.drift import DriftParams
 from services.registry.lease_keeper import LeaseParams
 from services.settings import LOOPBACK, SILENT_S
 
@@ -16,7 +17,9 @@ class PlacementParams:
 
     - `silent_s_max`: a host that has reported nothing for so long is taken for lost;
     - `plan_patience_s`: how long a lost host's partitions wait for their leader's next plan;
-    - `recovering_per_host_max`: a host gets no more lost partitions while so many are not yet running there.
+    - `recovering_per_host_max`: a host gets no more lost partitions while so many are not yet running there;
+    - `approval_age_s_max`: an older plan can't be approved; `drift`: nor one whose world has changed by so much;
+    - `word_patience_s`: how long the leader of a flow has to say what a plan rests on by now.
     """
 
     name: str
@@ -27,6 +30,8 @@ class PlacementParams:
     plan_patience_s: float = 1.0
     recovering_per_host_max: int = 16
     approval_age_s_max: float = 900.0
+    word_patience_s: float = 8.0
+    drift: DriftParams = field(default_factory=DriftParams)
     lease: LeaseParams = field(default_factory=LeaseParams)
     moves: MoveParams = field(default_factory=MoveParams)
     schedule: ScheduleParams = field(default_factory=ScheduleParams)

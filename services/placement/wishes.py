@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from services.placement.carriage import Carriage
+from services.placement.drift import drifted
 from services.placement.params import PlacementParams
 from services.placement.plans import carry_out, check
 from services.placement.situation import Situation
 from services.placement.unfit import UnfitError
 from services.registry.changes import Entry
-from services.registry.decisions import decision
+from services.registry.decisions import WEIGHED, decision
 from services.registry.view import Slot
-from topics.messages import CommittedPlan, Request
+from topics import catalogue
+from topics.messages import CommittedPlan, Decision, Request
 
 REQUEST_AGE_MS_MAX = 600_000
 """A wish that nobody could answer for so long is not what its author expects any more."""
@@ -39,13 +41,39 @@ def answer(request: Request, situation: Situation, carriage: Carriage, params: P
         )
 
 
+def waits_for_word(request: Request, situation: Situation, params: PlacementParams) -> bool:
+    """Whether the flow's leader has yet to say what the plan rests on by now."""
+    plan = _wanted(request, situation)
+    return (
+        request.kind == "approve"
+        and plan is not None
+        and bool(plan.grounds)
+        and situation.now_ms - request.asked_ms < params.word_patience_s * 1_000
+        and _word(request, situation) is None
+    )
+
+
+def _wanted(request: Request, situation: Situation) -> CommittedPlan | None:
+    """The plan that a request names: the newest that was committed, or the newest that was proposed."""
+    plans = (situation.view.plans.get(request.flow), situation.view.proposals.get(request.flow))
+    return next((plan for plan in plans if plan is not None and plan.hash == request.hash), None)
+
+
+def _word(request: Request, situation: Situation) -> Decision | None:
+    """What the flow's leader has said to this request."""
+    said = situation.view.decisions.values()
+    return next((each for each in said if each.request == request.request and each.kind == WEIGHED), None)
+
+
 def _approve(request: Request, situation: Situation, carriage: Carriage, params: PlacementParams) -> Iterator[Entry]:
-    plan, known = situation.view.plans.get(request.flow), situation.flows.get(request.flow)
-    if plan is None or known is None:
+    newest, known = situation.view.plans.get(request.flow), situation.flows.get(request.flow)
+    if newest is None or known is None:
         raise UnfitError(f"flow {request.flow} has no plan")
-    if plan.hash != request.hash:
+    plan = _wanted(request, situation)
+    is_proposal = plan is not None and plan.hash != newest.hash
+    if plan is None or (is_proposal and newest.epoch >= plan.epoch):
         raise UnfitError(
-            f"the plan is {plan.hash} by now ({plan.reason}); look at it with stigmergy plan {request.flow}"
+            f"the plan is {newest.hash} by now ({newest.reason}); look at it with stigmergy plan {request.flow}"
         )
     if situation.is_overruled(plan):
         raise UnfitError(f"flow {request.flow} has another leader by now, which is about to say what counts; ask again")
@@ -55,6 +83,11 @@ def _approve(request: Request, situation: Situation, carriage: Carriage, params:
         # What moves just now would be left out, and nobody would come back to it: an approval is carried out once.
         moving = f"{busy[0][0]}/{busy[0][1]}"
         raise UnfitError(f"{moving} is moving just now; approve it again when that has ended", moving=moving)
+    _check_grounds(request, plan, situation, params)
+    if is_proposal:
+        plan = _committed(plan, after=newest)
+        situation.view.take(plan)
+        yield catalogue.PLANS, plan
     yield from carry_out(plan, known, situation, carriage, by=params.name, request=request.request)
     yield decision(
         "approved",
@@ -77,6 +110,26 @@ def _check_drift(plan: CommittedPlan, situation: Situation, params: PlacementPar
         for slot, placement in situation.placed(plan.flow).items():
             if slot[0] == move.segment and move.origin is not None and placement.host not in (move.origin, move.target):
                 raise UnfitError(f"{slot[0]}/{slot[1]} is at {placement.host} by now, not at {move.origin}")
+
+
+def _check_grounds(request: Request, plan: CommittedPlan, situation: Situation, params: PlacementParams) -> None:
+    """Whether what the plan was reckoned from still holds, by the word of the flow's leader. Raises UnfitError."""
+    if not plan.grounds:
+        return
+    word = _word(request, situation)
+    if word is None:
+        raise UnfitError(
+            f"the leader of {plan.flow} has not said within {params.word_patience_s:.0f} s what it rests on by now"
+        )
+    newest = {name: value for name, value in word.evidence.items() if isinstance(value, float | int)}
+    if changes := drifted(plan.grounds, newest, params.drift):
+        raise UnfitError(f"the world has changed since it was made: {'; '.join(changes)}")
+
+
+def _committed(proposal: CommittedPlan, *, after: CommittedPlan) -> CommittedPlan:
+    """A proposal as the plan that counts from now on, exactly as it was proposed."""
+    fields = {name: getattr(proposal, name) for name in CommittedPlan.__struct_fields__}
+    return CommittedPlan(**fields | {"term": max(proposal.term, after.term)})
 
 
 def _move(request: Request, situation: Situation, carriage: Carriage, params: PlacementParams) -> Iterator[Entry]:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from services.registry.decisions import WEIGHED
 from services.registry.errors import RegistryError
 from services.registry.snapshot import followed_registry
 from services.registry.view import RegistryView
@@ -75,7 +76,7 @@ def answers_to(bootstrap: str, request: str) -> list[Decision]:
 
 
 def _answers(view: RegistryView, request: str) -> list[Decision]:
-    found = (each for each in view.decisions.values() if each.request == request)
+    found = (each for each in view.decisions.values() if each.request == request and each.kind != WEIGHED)
     return sorted(found, key=lambda each: each.decided_ms)
 
 

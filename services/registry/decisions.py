@@ -7,6 +7,9 @@ from topics import catalogue
 from topics.messages import Decision, Message, clip
 from topics.topic import Topic
 
+WEIGHED = "weighed"
+"""The kind of a leader's word on a plan that a person wants carried out. It is evidence, no answer to the request."""
+
 
 def decision(
     kind: str,

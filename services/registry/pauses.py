@@ -2,12 +2,24 @@
 
 from placement.moves import PauseModel
 from services.registry.view import RegistryView
+from topics.messages import MoveRecord
 
 
-def predicted_pause_ms(view: RegistryView) -> float:
-    """For a partition whose standby is warm, whichever hosts it moves between, from the moves that are remembered."""
+def pause_model(view: RegistryView) -> PauseModel:
+    """What the newest moves have taught: those that went as they should, and tell how much was left to read."""
     model = PauseModel()
-    for move in sorted(view.moves.values(), key=lambda each: each.since_ms):
-        if move.phase == "done" and move.actual_pause_ms is not None and move.trouble is None:
-            model = model.learn(move.actual_pause_ms, move.origin, move.target, unread_changes=0)
-    return model.predict(None, None, unread_changes=0)
+    lessons = sorted((move for move in view.moves.values() if _teaches(move)), key=lambda each: each.since_ms)
+    for move in lessons[-model.params.remembered :]:
+        assert move.actual_pause_ms is not None, move
+        model = model.learn(move.actual_pause_ms, move.origin, move.target, unread_changes=move.unread_changes or 0)
+    return model
+
+
+def _teaches(move: MoveRecord) -> bool:
+    known = move.actual_pause_ms is not None and move.unread_changes is not None
+    return known and move.phase == "done" and move.trouble is None
+
+
+def predicted_pause_ms(view: RegistryView, origin: str | None = None, target: str | None = None) -> float:
+    """For a partition whose standby is warm, between these hosts, or whichever they are."""
+    return pause_model(view).predict(origin, target, unread_changes=0)

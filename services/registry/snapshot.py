@@ -81,13 +81,18 @@ def reader(bootstrap: str, *, group: str = "stig.reader") -> Iterator[Consumer]:
 
 
 def read_to_end(
-    consumer: Consumer, partitions: Sequence[TopicPartition], *, starts: Callable[[TopicPartition], int] | None = None
+    consumer: Consumer,
+    partitions: Sequence[TopicPartition],
+    *,
+    starts: Callable[[TopicPartition], int] | None = None,
+    stops: Callable[[TopicPartition], int] | None = None,
 ) -> Iterator[Record]:
-    """All records of these partitions from their start (or from `starts`) to where they end now."""
+    """All records of these partitions from their start (or from `starts`) to where they end now (or before `stops`)."""
     ends = {}
     for at in partitions:
         low, high = watermarks(consumer, at)
         at.offset = max(low, starts(at)) if starts is not None else low
+        high = min(high, stops(at)) if stops is not None else high
         if at.offset < high:
             ends[at.topic, at.partition] = high
     consumer.assign([at for at in partitions if (at.topic, at.partition) in ends])
@@ -98,6 +103,8 @@ def read_to_end(
         place = (str(record.topic()), record.partition() or 0)
         error = record.error()
         if error is None:
+            if place not in ends:
+                continue  # it goes on after where it was to end, while others have not yet come to theirs
             yield record
             if (record.offset() or 0) + 1 >= ends.get(place, 0):
                 ends.pop(place, None)

@@ -20,6 +20,7 @@ from topics.messages import (
     MoveRecord,
     Placement,
     Policy,
+    ProposedPlan,
     Request,
     SegmentStatus,
     StandbyStatus,
@@ -37,6 +38,7 @@ TOPICS: dict[str, Topic[Any]] = {
         catalogue.PLACEMENTS,
         catalogue.SEGMENTS_STATUS,
         catalogue.PLANS,
+        catalogue.PROPOSALS,
         catalogue.POLICIES,
         catalogue.STANDBYS,
         catalogue.HANDOVERS,
@@ -62,6 +64,7 @@ PLACES: dict[type[Message], tuple[str, Callable[[Any], Any], Callable[[Any], Any
     Placement: ("placements", lambda each: (each.segment, each.partition), lambda each: each.epoch),
     SegmentStatus: ("statuses", lambda each: (each.segment, each.partition), lambda each: each.epoch),
     CommittedPlan: ("plans", lambda plan: plan.flow, lambda plan: (plan.term, plan.epoch)),
+    ProposedPlan: ("proposals", lambda plan: plan.flow, lambda plan: (plan.term, plan.epoch)),
     Policy: ("policies", lambda policy: (policy.subject, policy.name), lambda policy: 0),
     StandbyStatus: ("standbys", lambda each: (each.segment, each.partition, each.host), lambda each: 0),
     Handover: ("handovers", lambda word: (word.segment, word.partition), lambda word: word.epoch),
@@ -77,7 +80,7 @@ OnGarbage = Callable[[str], None]
 
 @dataclass(slots=True)
 class RegistryView:
-    """`flows`, `hosts` and `plans` by name, `placements`, `statuses` and `handovers` by slot.
+    """`flows`, `hosts`, `plans` and `proposals` by name, `placements`, `statuses` and `handovers` by slot.
 
     `standbys` by (segment, partition, host), `policies` by (subject, name), `moves`, `requests` and `decisions` by id.
     """
@@ -87,6 +90,7 @@ class RegistryView:
     placements: dict[Slot, Placement] = field(default_factory=dict)
     statuses: dict[Slot, SegmentStatus] = field(default_factory=dict)
     plans: dict[str, CommittedPlan] = field(default_factory=dict)
+    proposals: dict[str, ProposedPlan] = field(default_factory=dict)
     policies: dict[tuple[str, str], Policy] = field(default_factory=dict)
     standbys: dict[tuple[str, int, str], StandbyStatus] = field(default_factory=dict)
     handovers: dict[Slot, Handover] = field(default_factory=dict)
@@ -134,6 +138,7 @@ class RegistryView:
             catalogue.FLOWS.name: self.flows,
             catalogue.HOSTS.name: self.hosts,
             catalogue.PLANS.name: self.plans,
+            catalogue.PROPOSALS.name: self.proposals,
         }
         slots: dict[str, dict[Slot, Any]] = {
             catalogue.PLACEMENTS.name: self.placements,

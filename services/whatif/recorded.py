@@ -1,8 +1,10 @@
 """What hosts measured around some time, as their topics keep it."""
 
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from services.registry.errors import RegistryError
 from services.registry.snapshot import TIMEOUT_S, offsets_since, read_to_end, reader
@@ -12,6 +14,8 @@ from topics.messages import LinkMetrics, OperatorMetrics
 from topics.topic import Topic
 
 SPAN_S = 30
+APPENDED_LATE_S = 10
+"""A row is written soon after its second; by so much a host's clock may be ahead of the broker's, or the row late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,16 @@ def read_rows(bootstrap: str, topic: Topic, since_s: int, until_s: int) -> list:
         known = consumer.list_topics(timeout=TIMEOUT_S).topics.get(topic.name)
         if known is None:
             return []
-        wanted = [TopicPartition(topic.name, number, since_s * 1_000) for number in known.partitions]
-        starts = {each.partition: each.offset for each in offsets_since(consumer, wanted) if each.offset >= 0}
+        starts = _offsets(consumer, topic, known.partitions, (since_s - APPENDED_LATE_S) * 1_000)
+        stops = _offsets(consumer, topic, known.partitions, (until_s + APPENDED_LATE_S) * 1_000)
         places = [TopicPartition(topic.name, number) for number in sorted(starts)]
-        for record in read_to_end(consumer, places, starts=lambda at: starts[at.partition]):
+        records = read_to_end(
+            consumer,
+            places,
+            starts=lambda at: starts[at.partition],
+            stops=lambda at: stops.get(at.partition, sys.maxsize),
+        )
+        for record in records:
             try:
                 row = topic.codec.decode(record.value(), topic=topic.name, partition=0, offset=record.offset() or 0)
             except MessageError:
@@ -55,3 +65,9 @@ def read_rows(bootstrap: str, topic: Topic, since_s: int, until_s: int) -> list:
             if since_s <= row.second < until_s:
                 found.append(row)
     return found
+
+
+def _offsets(consumer: Consumer, topic: Topic, partitions: Iterable[int], at_ms: int) -> dict[int, int]:
+    """Partition -> the first record that is as new; without those in which none is."""
+    wanted = [TopicPartition(topic.name, number, max(0, at_ms)) for number in partitions]
+    return {each.partition: each.offset for each in offsets_since(consumer, wanted) if each.offset >= 0}

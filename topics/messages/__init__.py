@@ -24,7 +24,7 @@ from topics.messages.models import (
 )
 from topics.messages.moves import Handover, MovePhase, MoveRecord, StandbyStatus
 from topics.messages.placements import Placement, SegmentTap, TappedEdge
-from topics.messages.plans import Alternative, CommittedPlan, SegmentMove
+from topics.messages.plans import Alternative, CommittedPlan, Figures, ProposedPlan, SegmentMove
 from topics.messages.segments import SegmentState, SegmentStatus, SegmentStep
 from topics.messages.setaside import DeadLetter, Header, LateRecord
 from topics.messages.sketch import Moments, Sketch
@@ -41,6 +41,7 @@ __all__ = [
     "Decision",
     "Delivery",
     "EdgeModel",
+    "Figures",
     "FlowPolicy",
     "FlowRevision",
     "ForecastModel",
@@ -65,6 +66,7 @@ __all__ = [
     "Origin",
     "Placement",
     "Policy",
+    "ProposedPlan",
     "RateModel",
     "RejectedMetrics",
     "Request",

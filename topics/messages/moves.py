@@ -22,7 +22,8 @@ class MoveRecord(Message, frozen=True, kw_only=True):
     """How far one move is. The placement instance that becomes active goes on from here.
 
     `epoch`: that of the placement which the move began with; `since_ms`: when this phase began. The pause is the time
-    for which nobody processed the partition.
+    for which nobody processed the partition; `unread_changes` of its state the target had still to read when the
+    partition was handed over.
     """
 
     move: Name
@@ -42,6 +43,7 @@ class MoveRecord(Message, frozen=True, kw_only=True):
     paused_ms: TimeMs | None = None
     actual_pause_ms: Amount | None = None
     trouble: Text | None = None
+    unread_changes: Count | None = None
 
 
 class Handover(Message, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Plans that leaders have committed: where ants put the segments of a flow, and why there."""
+"""Plans that leaders have committed or proposed: where ants put the segments of a flow, and why there."""
 
 from typing import Annotated, Literal
 
@@ -30,6 +30,17 @@ class Alternative(msgspec.Struct, frozen=True, gc=False):
     lost_because: Text
 
 
+class Figures(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a placement costs, as its leader predicts it; None where nobody could tell.
+
+    `network_bytes`: bytes a second times delay, summed over the flow's edges: what is under way at any time.
+    """
+
+    latency_ms: Amount | None = None
+    cost_ms: Amount | None = None
+    network_bytes: Amount | None = None
+
+
 class CommittedPlan(Message, frozen=True, kw_only=True):
     """The newest plan of a flow at one of its revisions. `hosts` says where each segment runs; none: the flow ended.
 
@@ -37,7 +48,10 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     - `cost_ms` is what leaders compare: weighted latency and the impact on other flows. `latency_ms` is the flow's own;
     - `basis`: of each input of the prediction, such as `packets.rate_per_ms` or `delays`, where it came from;
     - `leader` held the flow's lease at `term`: of two plans the one of the later term counts, then the later epoch;
-    - `taps`: segments that other flows serve. They, and what would only feed them, have no host.
+    - `taps`: segments that other flows serve. They, and what would only feed them, have no host;
+    - `grounds`: the measured world that it was made for, such as `packets.rate_per_s`, `edge-1 -> noc.delay_ms` or
+      `noc.busy_share`. Who approves the plan later is told what has changed of them;
+    - `now` is what the flow cost where it ran then, `then` what it would cost by this plan.
     """
 
     flow: Name
@@ -55,3 +69,15 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     basis: dict[Name, Basis]
     alternatives: Annotated[tuple[Alternative, ...], msgspec.Meta(max_length=ALTERNATIVES_MAX)] = ()
     taps: tuple[SegmentTap, ...] = ()
+    grounds: dict[Name, Amount] = msgspec.field(default_factory=dict)
+    now: Figures | None = None
+    then: Figures | None = None
+
+
+class ProposedPlan(CommittedPlan, frozen=True, kw_only=True):
+    """What a flow's leader would do: nobody carries it out unless a person approves its hash.
+
+    `objection`: why the leader would not do it by itself; None if it would.
+    """
+
+    objection: Text | None = None

@@ -11,9 +11,9 @@ from typing import Any
 from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow
-from services.host.cell.plan_words import Prediction, kept, planned, refused
+from services.host.cell.plan_words import Prediction, kept, planned, proposed, refused
 from topics import catalogue
-from topics.messages import CommittedPlan, Message
+from topics.messages import CommittedPlan, Message, ProposedPlan
 from topics.topic import Topic
 
 STAYED_EVERY_MS = 60_000.0
@@ -32,14 +32,15 @@ class Chronicle:
         self._publish = publish
         self._now_ms = now_ms
         self._plans: dict[str, CommittedPlan] = {}
+        self._proposals: dict[str, ProposedPlan] = {}
         self._decisions: deque[tuple[Topic[Any], Message]] = deque(maxlen=DECISIONS_MAX)
         self._stayed_ms: dict[str, float] = {}
         self._requests: dict[str, str] = {}
 
     @property
     def has_plans(self) -> bool:
-        """Whether a plan waits to be sent."""
-        return bool(self._plans)
+        """Whether a plan, proposed or committed, waits to be sent."""
+        return bool(self._plans or self._proposals)
 
     def is_told(self, flow: str) -> bool:
         """Whether no plan of this flow waits any more."""
@@ -57,6 +58,15 @@ class Chronicle:
     def taken_over(self, plan: CommittedPlan) -> None:
         """A new leader goes on with a plan, under its own term. Nothing was decided, so history has nothing to tell."""
         self._plans[plan.flow] = plan
+
+    def proposed(self, plan: ProposedPlan) -> None:
+        """A leader tells what it would do."""
+        self._proposals[plan.flow] = plan
+        self._decisions.append(proposed(plan, request=self._requests.pop(plan.flow, None)))
+
+    def note(self, entry: tuple[Topic[Any], Message]) -> None:
+        """A leader's word that is no decision on its flow."""
+        self._decisions.append(entry)
 
     def ended(self, plan: CommittedPlan) -> None:
         """A leader ended its flow."""
@@ -79,6 +89,7 @@ class Chronicle:
     def forget(self, flow: str) -> None:
         """The flow is not led here any more: what was not sent is somebody else's to say."""
         self._plans.pop(flow, None)
+        self._proposals.pop(flow, None)
         self._requests.pop(flow, None)
 
     async def send(self, *, term_of: Callable[[str], int | None]) -> None:
@@ -88,5 +99,11 @@ class Chronicle:
                 await self._publish(catalogue.PLANS, plan) and self._plans.get(flow) is plan
             ):
                 self._plans.pop(flow, None)
+        for flow, proposal in sorted(self._proposals.items()):
+            # Before the decision that tells of it: who waits for that looks for the plan next.
+            if term_of(flow) != proposal.term or (
+                await self._publish(catalogue.PROPOSALS, proposal) and self._proposals.get(flow) is proposal
+            ):
+                self._proposals.pop(flow, None)
         while self._decisions and await self._publish(*self._decisions[0]):
             self._decisions.popleft()

@@ -18,13 +18,17 @@ import structlog
 from placement.admission import why_refused
 from placement.ants.effects import Send, SetTimer
 from placement.leader import Leader
+from placement.leader_attempt import Reason
 from placement.leader_events import (
     FlowChanged,
     GaveUp,
     Healed,
     HostLost,
     HotSpotAhead,
+    PauseTold,
     Place,
+    Propose,
+    Proposed,
     Published,
     Stayed,
     Withdraw,
@@ -40,18 +44,18 @@ from services.host.cell.delays import Delays
 from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.known_models import KnownModels, is_warning
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import Prediction, ended_plan, plan_message
+from services.host.cell.plan_words import Prediction, Reckoned, ended_plan, plan_message, proposal_message, weighed
 from services.host.cell.rows import RecentRows
 from services.host.cell.served import served_at, served_model
 from services.host.cell.taps import AreWhole, Taps
 from services.host.graphs import compiled
 from services.registry.lease import lease_of
+from services.registry.pauses import pause_model
 from services.registry.view import RegistryView
 from services.sharing.counts import fixed_taps
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import CommittedPlan, FlowRevision, HotSpotModel, Model, SegmentTap
-from topics.messages.plans import Basis
+from topics.messages import CommittedPlan, FlowRevision, HotSpotModel, Model, Request, SegmentTap
 
 log = structlog.get_logger(__name__)
 
@@ -84,6 +88,8 @@ class Led:
     modelled_ms: float
     taps: tuple[SegmentTap, ...] = ()
     """What other flows run for it."""
+    now_cost_ms: float = math.nan
+    """Of where it runs, as ants measured it last."""
     warned_at_s: int = 0
     """The second of the last hot-spot forecast that it should leave by."""
 
@@ -138,6 +144,10 @@ class Leaders:
         self._unexplained: dict[str, GaveUp] = {}
         self._chronicle = Chronicle(body.host, publish, now_ms=now_ms)
         self._wishes_seen: set[str] = set()
+        self._pauses_ms = -math.inf
+        """When leaders were last told what moves cost."""
+        self._dry_runs: dict[str, Request] = {}
+        """Flow -> who wants to know what its leader would do, until it has time for that."""
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -167,6 +177,7 @@ class Leaders:
                 self._soon(flow, HostLost(host))
             if found:
                 self._soon(flow, Healed())
+        self._tell_pauses(view)
         self._take_wishes(view)
         self._next_turns()
         await self._explain_refusals()
@@ -179,26 +190,21 @@ class Leaders:
         if led is None:
             return
         now_ms = int(self._now_ms())
+        more: Any = {"taps": led.taps, "revision": led.revision, "term": led.term, "now_ms": now_ms}
         if isinstance(decided, GaveUp) and led.taps and fixed_taps(self._view, flow) is None:
             self._taps.alone.add(flow)
         elif isinstance(decided, GaveUp):
             self._unexplained[flow] = decided
         elif isinstance(decided, Stayed):
+            led.now_cost_ms = decided.now_cost_ms
             self._chronicle.stayed(decided, self._prediction(leader, led, decided.own_ms))
         elif isinstance(decided, Published):
-            delays: Basis = "measured" if self._surface.delays_measured else "partly measured"
+            led.now_cost_ms = decided.cost_ms
             prediction = self._prediction(leader, led, decided.own_ms)
-            message = plan_message(
-                decided,
-                leader,
-                led.model,
-                led.taps,
-                revision=led.revision,
-                term=led.term,
-                now_ms=now_ms,
-                delays=delays,
-            )
-            self._chronicle.committed(message, prediction)
+            self._chronicle.committed(plan_message(decided, leader, led.model, self._reckoned(), **more), prediction)
+        elif isinstance(decided, Proposed):
+            led.now_cost_ms = decided.now_cost_ms
+            self._chronicle.proposed(proposal_message(decided, leader, led.model, self._reckoned(), **more))
         elif isinstance(decided, Withdrawn):
             self._chronicle.ended(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
@@ -210,6 +216,14 @@ class Leaders:
             self._chronicle.has_plans
             or bool(self._unexplained)
             or (bool(self._waiting) and self._placing() < PLACING_MAX and not self._body.is_lagging())
+        )
+
+    def _reckoned(self) -> Reckoned:
+        views = [self._body.cell.view(), *(view for view, _ in self._body.cell.near())]
+        return Reckoned(
+            self._delays.way_ms,
+            "measured" if self._surface.delays_measured else "partly measured",
+            {view.host: view.load.rho for view in views},
         )
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
@@ -270,6 +284,7 @@ class Leaders:
         elif led.revision != revision.revision or not self._taps.may_stay(led.taps, graph, view):
             self._replace(revision, graph, await self._taps.of(graph, view))
         else:
+            self._adopt(name, view.plans.get(name), led)
             self._remodel(name, led)
 
     async def _graph(self, revision: FlowRevision) -> FlowGraph | None:
@@ -295,32 +310,43 @@ class Leaders:
         """Take a flow over with what the registry knows of it."""
         model = self._modelled(graph, taps)
         name = revision.flow
-        names = {task.name for task in model.flow.tasks}
-        known = (
-            plan is not None
-            and plan.revision == revision.revision
-            and set(plan.hosts) == names
-            and set(plan.taps) == set(taps)
-        )
-        running = None
-        if plan is not None and known:
-            spots = {(name, segment): host for segment, host in plan.hosts.items()}
-            running = Plan(name, plan.epoch, PlacedTasks.of(spots), ())
+        running = _running(plan, model.flow, taps, revision.revision)
         self._retire(name)
         self._led[name] = Led(revision.revision, term, graph, model, brain_ms(), taps)
         self._body.lead(self._leader(model.flow, last_epoch=plan.epoch if plan is not None else 0, running=running))
-        if plan is not None and known and plan.term < term:
+        if plan is not None and running is not None and plan.term < term:
             self._chronicle.taken_over(msgspec.structs.replace(plan, term=term, leader=self._body.host))
-        log.info("leads a flow", flow=name, revision=revision.revision, term=term, takes_over=known)
+        log.info("leads a flow", flow=name, revision=revision.revision, term=term, takes_over=running is not None)
         if running is None:
             self._soon(name, Place())
             return
         gone = sorted({host for _, _, host in running.placement.spots} - set(self._surface.regions))
         for host in gone:
             self._soon(name, HostLost(host))
-        if not gone:  # it is placed: look around in a while, and not together with everybody else
-            wait_ms = self._params.watch_every_ms * (1 + self._body.chance(f"leader/{name}").random())
-            self._body.set_off([SetTimer(name, "rest", brain_ms() + wait_ms)])
+        if not gone:
+            self._look_around_later(name)
+
+    def _look_around_later(self, name: str) -> None:
+        """It is placed: look around in a while, and not together with everybody else."""
+        wait_ms = self._params.watch_every_ms * (1 + self._body.chance(f"leader/{name}").random())
+        self._body.set_off([SetTimer(name, "rest", brain_ms() + wait_ms)])
+
+    def _adopt(self, name: str, plan: CommittedPlan | None, led: Led) -> None:
+        """A person approved what the leader had only proposed: go on with that as what runs.
+
+        Cells book it by themselves, as they do with every plan of the registry whose leader they have not heard.
+        """
+        before = self._body.leaders[name]
+        running = _running(plan, led.model.flow, led.taps, led.revision)
+        if running is None or before.plan is None or before.phase is not Phase.RESTING:
+            return
+        if running.epoch < before.plan.epoch or running.placement == before.plan.placement:
+            return  # it has yet to be read what this leader committed, or this is it
+        log.info("goes on with an approved plan", flow=name, epoch=running.epoch)
+        self._body.retire(name)
+        self._body.lead(self._leader(led.model.flow, last_epoch=max(before.epoch, running.epoch), running=running))
+        led.now_cost_ms = math.nan
+        self._look_around_later(name)
 
     def _replace(self, revision: FlowRevision, graph: FlowGraph, taps: tuple[SegmentTap, ...]) -> None:
         """The user changed the flow, or it taps something else: what was booked ends, and it is placed as it is now."""
@@ -404,14 +430,64 @@ class Leaders:
             led.model = model
             self._body.tell_leader(name, FlowChanged(model.flow))
 
+    def _tell_pauses(self, view: RegistryView) -> None:
+        """Leaders weigh a move by what moves have really cost lately; until there was one, by what is assumed."""
+        if not self._led or brain_ms() - self._pauses_ms < REMODEL_EVERY_MS:
+            return
+        self._pauses_ms = brain_ms()
+        model = pause_model(view)
+        if model.seen:
+            for flow in self.flows:
+                self._body.tell_leader(flow, PauseTold(model.predict(None, None, unread_changes=0)))
+
     def _take_wishes(self, view: RegistryView) -> None:
-        """A person asks a leader to look for a better place now; what it then decides is the answer."""
+        """A person asks what a leader would do, or what a plan rests on by now; what it then says is the answer."""
+        oldest_ms = self._now_ms() - WISH_AGE_MS_MAX
         for name, request in view.requests.items():
-            if name not in self._wishes_seen and request.kind == "propose" and request.flow in self._led:
+            if name in self._wishes_seen or request.flow not in self._led or request.asked_ms < oldest_ms:
+                continue
+            if request.kind == "propose":
                 self._wishes_seen.add(name)
-                if request.asked_ms >= self._now_ms() - WISH_AGE_MS_MAX:
-                    self._chronicle.asked(request.flow, name)
-                    self._soon(request.flow, Place())
+                self._dry_runs[request.flow] = request
+            elif request.kind == "approve":
+                self._weigh(request, view)
+        for flow, request in list(self._dry_runs.items()):
+            if flow not in self._led or request.asked_ms < oldest_ms:
+                del self._dry_runs[flow]
+            else:
+                self._try_dry_run(flow, request)
+
+    def _try_dry_run(self, flow: str, request: Request) -> None:
+        """As soon as the leader is free; one that has no place for its flow looks for one anyway, and tells."""
+        leader = self._body.leaders[flow]
+        reason = leader.standing.why_look()
+        if leader.phase is not Phase.RESTING or reason not in (Reason.WATCH, Reason.FIRST):
+            return
+        del self._dry_runs[flow]
+        self._chronicle.asked(flow, request.request)
+        if reason is Reason.WATCH:
+            self._body.tell_leader(flow, Propose())
+        else:
+            self._soon(flow, Place())
+
+    def _weigh(self, request: Request, view: RegistryView) -> None:
+        """Say what a plan rests on by now; the placement service compares it with what it was made for."""
+        led, flow = self._led[request.flow], request.flow
+        tasks = {task.name for task in led.model.flow.tasks}
+        for plan in (view.plans.get(flow), view.proposals.get(flow)):
+            if plan is not None and plan.hash == request.hash and set(plan.hosts) == tasks:
+                self._wishes_seen.add(request.request)
+                word = weighed(
+                    plan,
+                    led.model,
+                    self._reckoned(),
+                    now_cost_ms=led.now_cost_ms,
+                    by=self._body.host,
+                    now_ms=int(self._now_ms()),
+                    request=request.request,
+                )
+                self._chronicle.note(word)
+                return
 
     # Whose turn it is.
 
@@ -456,3 +532,12 @@ class Leaders:
             )
             log.warning("a flow is refused", flow=name, binding=refusal.binding, why=refusal.why)
             self._chronicle.refused(gave_up, refusal, leader.flow, bound_ms=self._led[name].graph.spec.qos.latency_ms)
+
+
+def _running(plan: CommittedPlan | None, flow: Flow, taps: tuple[SegmentTap, ...], revision: int) -> Plan | None:
+    """What the registry says runs of this revision of a flow; None if that is not all of it, or taps something else."""
+    names = {task.name for task in flow.tasks}
+    if plan is None or plan.revision != revision or set(plan.hosts) != names or set(plan.taps) != set(taps):
+        return None
+    spots = {(plan.flow, segment): host for segment, host in plan.hosts.items()}
+    return Plan(plan.flow, plan.epoch, PlacedTasks.of(spots), ())

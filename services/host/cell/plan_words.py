@@ -1,17 +1,21 @@
 """From what a leader decided to the messages that tell of it. Pure."""
 
+import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from placement.admission import Refusal
 from placement.leader import Leader
+from placement.leader_attempt import Reason
 from placement.leader_events import Alternative as PassedOver
-from placement.leader_events import GaveUp, Published, Stayed
+from placement.leader_events import GaveUp, Proposed, Published, Stayed
 from placement.model import Flow
 from services.host.cell.flow_model import FlowModel
-from services.registry.decisions import decision
-from topics.messages import Alternative, CommittedPlan, Message, SegmentMove, SegmentTap
+from services.host.cell.plan_grounds import Way, grounds, network_bytes
+from services.registry.decisions import WEIGHED, decision
+from topics.messages import Alternative, CommittedPlan, Figures, Message, ProposedPlan, SegmentMove, SegmentTap
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
 from topics.topic import Topic
 
@@ -30,36 +34,132 @@ class Prediction:
         return {"latency_ms": self.latency_ms, "beyond_ms": self.beyond_ms}
 
 
+@dataclass(frozen=True, slots=True)
+class Reckoned:
+    """What leaders of this host reckon with at the moment, beside the flow: delays, and how busy hosts are."""
+
+    way_ms: Way
+    delays: Basis
+    busy: Mapping[str, float]
+
+
 def plan_message(
     published: Published,
     leader: Leader,
     model: FlowModel,
-    taps: tuple[SegmentTap, ...],
+    reckoned: Reckoned,
     *,
+    taps: tuple[SegmentTap, ...],
     revision: int,
     term: int,
     now_ms: int,
-    delays: Basis,
 ) -> CommittedPlan:
     """The plan as the placement service reads it: segments are the brain's tasks."""
-    plan, hops_ms = published.plan, model.hops.total_ms
-    basis: dict[str, Basis] = {f"{part}.{number}": origin for (part, number), origin in sorted(model.origins.items())}
     return CommittedPlan(
-        flow=plan.flow,
-        revision=revision,
-        epoch=plan.epoch,
-        hash=plan.hash,
-        hosts={task: host for _, task, host in plan.placement.spots},
-        moves=tuple(SegmentMove(move.task, move.origin, move.target) for move in plan.moves),
-        cost_ms=_finite(published.cost_ms),
-        latency_ms=_finite(published.own_ms + hops_ms),
         reason=published.reason,
-        leader=leader.host,
+        revision=revision,
         term=term,
         decided_ms=now_ms,
-        basis=basis | {"delays": delays},
-        alternatives=tuple(_alternative(each, hops_ms) for each in published.alternatives[:ALTERNATIVES_MAX]),
+        leader=leader.host,
         taps=taps,
+        **_found(published, model, reckoned),
+    )
+
+
+def proposal_message(
+    proposed: Proposed,
+    leader: Leader,
+    model: FlowModel,
+    reckoned: Reckoned,
+    *,
+    taps: tuple[SegmentTap, ...],
+    revision: int,
+    term: int,
+    now_ms: int,
+) -> ProposedPlan:
+    """The same, for a person to approve. Its hash is of this very dry run: a yes is to the figures that were shown."""
+    own_hash = hashlib.sha256(f"{proposed.plan.hash}/{term}/{now_ms}".encode()).hexdigest()[:16]
+    return ProposedPlan(
+        reason=Reason.PROPOSE.value,
+        objection=proposed.objection,
+        revision=revision,
+        term=term,
+        decided_ms=now_ms,
+        leader=leader.host,
+        taps=taps,
+        **_found(proposed, model, reckoned) | {"hash": own_hash},
+    )
+
+
+def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned) -> dict[str, Any]:
+    """What ants found, as both kinds of plan tell it."""
+    plan, hops_ms, graph, way_ms = found.plan, model.hops.total_ms, model.flow.graph, reckoned.way_ms
+    basis: dict[str, Basis] = {f"{part}.{number}": origin for (part, number), origin in sorted(model.origins.items())}
+    where = {graph.task_index[task]: host for _, task, host in plan.placement.spots}
+    before = where | {graph.task_index[move.task]: move.origin for move in plan.moves if move.target is not None}
+    known_before = {task: host for task, host in before.items() if host is not None}
+    ran = known_before if len(known_before) == len(where) else None
+    # A committed plan has its room booked, and its leader takes it for what runs: only rates and delays can change.
+    is_open = isinstance(found, Proposed)
+    busy, now_cost_ms = (reckoned.busy, found.now_cost_ms) if is_open else ({}, math.nan)
+    return {
+        "flow": plan.flow,
+        "epoch": plan.epoch,
+        "hash": plan.hash,
+        "hosts": {task: host for _, task, host in plan.placement.spots},
+        "moves": tuple(SegmentMove(move.task, move.origin, move.target) for move in plan.moves),
+        "cost_ms": _finite(found.cost_ms),
+        "latency_ms": _finite(found.own_ms + hops_ms),
+        "basis": basis | {"delays": reckoned.delays},
+        "alternatives": tuple(_alternative(each, hops_ms) for each in found.alternatives[:ALTERNATIVES_MAX]),
+        "grounds": grounds(model.flow, where, way_ms, busy=busy, now_cost_ms=now_cost_ms),
+        "now": Figures(
+            latency_ms=_known(found.now_own_ms + hops_ms),
+            cost_ms=_known(found.now_cost_ms),
+            network_bytes=network_bytes(graph, ran, way_ms) if ran is not None else None,
+        ),
+        "then": Figures(
+            latency_ms=_known(found.own_ms + hops_ms),
+            cost_ms=_known(found.cost_ms),
+            network_bytes=network_bytes(graph, where, way_ms),
+        ),
+    }
+
+
+def weighed(
+    plan: CommittedPlan, model: FlowModel, reckoned: Reckoned, *, now_cost_ms: float, by: str, now_ms: int, request: str
+) -> tuple[Topic[Any], Message]:
+    """A leader's word on a plan that a person wants carried out: what it was made from, as that is by now."""
+    index = model.flow.graph.task_index
+    where = {index[segment]: host for segment, host in plan.hosts.items()}
+    return decision(
+        WEIGHED,
+        f"plan {plan.hash} of {plan.flow}",
+        "somebody wants it carried out; this is what it rests on by now",
+        by=by,
+        now_ms=now_ms,
+        flow=plan.flow,
+        plan=plan.hash,
+        request=request,
+        evidence=grounds(model.flow, where, reckoned.way_ms, busy=reckoned.busy, now_cost_ms=now_cost_ms),
+    )
+
+
+def proposed(plan: ProposedPlan, *, request: str | None) -> tuple[Topic[Any], Message]:
+    """For the history and for whoever asked: what a leader would do."""
+    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+    now_cost_ms = plan.now.cost_ms if plan.now is not None else None
+    now = {"now_cost_ms": now_cost_ms} if now_cost_ms is not None else {}
+    return decision(
+        "proposed",
+        f"plan {plan.hash} of {plan.flow}: {where}",
+        plan.objection or "the leader would do it by itself",
+        by=plan.leader,
+        now_ms=plan.decided_ms,
+        flow=plan.flow,
+        plan=plan.hash,
+        request=request,
+        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms} | now,
     )
 
 
@@ -147,3 +247,8 @@ def _alternative(each: PassedOver, hops_ms: float) -> Alternative:
 def _finite(value_ms: float) -> float:
     """JSON knows no infinity; a cost that is infinite is never chosen, only reported."""
     return max(0.0, value_ms) if math.isfinite(value_ms) else 1e12
+
+
+def _known(value: float) -> float | None:
+    """A figure that somebody could tell."""
+    return max(0.0, value) if math.isfinite(value) else None

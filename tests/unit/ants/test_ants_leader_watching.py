@@ -10,6 +10,7 @@ from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.leader_events import (
     Crowded,
+    PauseTold,
     Place,
     Stayed,
     TimerFired,
@@ -71,6 +72,16 @@ def test_no_move_whose_pause_costs_more_than_it_gains() -> None:
     assert "pause" in stage.found(Stayed)[0].why
 
 
+def test_a_pause_that_was_measured_counts_instead_of_the_one_that_was_assumed() -> None:
+    """What moves really cost here decides, not what they cost on some machine once."""
+    for pause_ms, moves in ((5_000.0, False), (50.0, True)):
+        stage = Stage(params=replace(PARAMS, pause_ms=1_000.0)).placed("x", "x")
+        stage.tell(PauseTold(pause_ms))
+        stage.look_again(now_cost_ms=100.0)
+        stage.report("y", "y", cost_ms=60.0)
+        assert moves is bool(stage.sent(EnforcementAnt)), pause_ms
+
+
 def test_no_move_for_a_gain_that_nobody_can_measure() -> None:
     """Delays are measured on busy machines: a millisecond less elsewhere may be chance."""
     stage = Stage(params=replace(PARAMS, gain_ms_min=3.0)).placed("x", "x")
@@ -100,7 +111,19 @@ def test_two_unmeasured_rounds_mean_that_the_placement_is_cut_off() -> None:
         stage.tell(TimerFired("rest"))
         stage.ants_return(1)
         stage.report("y", "y", cost_ms=60.0)
+        stage.tell(TimerFired("patience"))
         assert stage.found(expected) or stage.sent(expected)
+
+
+def test_what_was_found_waits_for_the_ant_that_asks_what_the_present_place_costs() -> None:
+    """Scouts of a flow that begins and ends on one host are home first: without it, any place would seem better."""
+    stage = Stage().placed("x", "x")
+    stage.tell(TimerFired("rest"))
+    stage.ants_return(1)
+    assert [] == stage.report("y", "y", cost_ms=60.0)
+    assert [] == stage.tell(Measured(stage.round - 1, 100.0, 100.0)), "an ant of the round before"
+    stage.tell(Measured(stage.round, 61.0, 61.0))
+    assert "not better than 61.00 ms" in stage.found(Stayed)[0].why
 
 
 def test_a_round_that_has_not_been_earned_yet_waits() -> None:
@@ -152,6 +175,7 @@ def test_a_flow_that_is_cut_off_may_return_at_once() -> None:
         stage.ants_return(1)
         barred = {scout.order.barred for scout in stage.sent(ScoutingAnt)}
         stage.report("x", "x", cost_ms=50.0)
+        stage.tell(TimerFired("patience"))
     assert {()} == barred
     assert stage.sent(EnforcementAnt)
 

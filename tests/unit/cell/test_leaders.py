@@ -9,17 +9,29 @@ import msgspec
 
 from placement.ants.enforcement import Release
 from placement.leader import Leader
-from placement.leader_events import Published
+from placement.leader_events import Proposed, Published
 from placement.leader_phases import Phase
+from placement.model import Placement, Plan
 from services.host.cell.body import CellBody, Decided
 from services.host.cell.delays import Delays
 from services.host.cell.leaders import PLACING_MAX, Leaders, Surface
 from services.host.cell.pins import pin
+from services.registry.decisions import WEIGHED
 from services.registry.lease import lease_of
 from services.registry.view import RegistryView
 from topics.ants.envelope import Travelling
 from topics.flow.file import parse_graph
-from topics.messages import CommittedPlan, Decision, FlowRevision, HotSpotModel, Message, Model, Request
+from topics.messages import (
+    CommittedPlan,
+    Decision,
+    FlowRevision,
+    HotSpotModel,
+    Message,
+    Model,
+    MoveRecord,
+    ProposedPlan,
+    Request,
+)
 from topics.topic import Topic
 
 TEXT = """
@@ -141,7 +153,31 @@ class Ground:
         await self.leaders.arrange(self.view, Surface(self.regions, capacities, delays_measured=True))
 
     def plans(self) -> list[CommittedPlan]:
-        return [each for each in self.published if isinstance(each, CommittedPlan)]
+        return [each for each in self.published if type(each) is CommittedPlan]
+
+    def proposals(self) -> list[ProposedPlan]:
+        return [each for each in self.published if isinstance(each, ProposedPlan)]
+
+    def told(self, kind: str) -> list[Decision]:
+        return [each for each in self.published if isinstance(each, Decision) and each.kind == kind]
+
+    async def proposing(self, target: str, request: str = "r1") -> ProposedPlan:
+        """A flow that runs on b, whose leader was asked and would go elsewhere."""
+        flow = revision()
+        self.submit(flow)
+        self.view.plans["talk"] = plan_for(flow, "b")
+        await self.arrange()
+        self.view.requests[request] = Request(request=request, kind="propose", flow="talk", asked_ms=10**6)
+        await self.arrange()
+        leader = self.body.leaders["talk"]
+        assert leader.plan is not None
+        new = Placement.of({("talk", task.name): target for task in leader.flow.tasks})
+        plan = Plan.between("talk", leader.epoch + 1, leader.plan.placement, new)
+        self.leaders.decided(leader, Proposed(plan, 2.5, 1.5, 5.0, 4.0, None))
+        await self.arrange()
+        (proposal,) = self.proposals()
+        self.view.take(proposal)
+        return proposal
 
 
 def play(story: Callable[[Ground], Coroutine[Any, Any, None]]) -> None:
@@ -377,5 +413,112 @@ def test_a_person_can_ask_a_leader_to_look_now() -> None:
         ground.view.requests["new"] = Request(request="new", kind="propose", flow="talk", asked_ms=10**6)
         await ground.arrange()
         assert Phase.RESTING is not ground.body.leaders["talk"].phase
+
+    play(story)
+
+
+def test_a_dry_run_publishes_what_would_be_done_and_commits_nothing() -> None:
+    """Whatever the flow's policy: under auto a committed plan would be carried out at once."""
+
+    async def story(ground: Ground) -> None:
+        proposal = await ground.proposing("c")
+        assert [] == ground.plans()
+        assert ({"c"}, 5, 7) == (set(proposal.hosts.values()), proposal.epoch, proposal.term)
+        assert proposal.now is not None
+        assert proposal.then is not None
+        hops_ms = 2 * ground.delays.hop_ms
+        assert (4.0 + hops_ms, 5.0) == (proposal.now.latency_ms, proposal.now.cost_ms)
+        assert (1.5 + hops_ms, 2.5) == (proposal.then.latency_ms, proposal.then.cost_ms)
+        assert proposal.then.network_bytes != proposal.now.network_bytes
+        assert {"orders.rate_per_s", "a -> c.delay_ms", "c -> b.delay_ms", "now.cost_ms"} <= proposal.grounds.keys()
+        (told,) = ground.told("proposed")
+        assert ("r1", proposal.hash) == (told.request, told.plan)
+
+    play(story)
+
+
+def test_a_dry_run_waits_until_its_leader_is_free() -> None:
+    """What another search decides meanwhile is no answer to it."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        await ground.arrange()
+        leader = ground.body.leaders["talk"]
+        leader.phase = Phase.ENFORCING
+        ground.view.requests["r1"] = Request(request="r1", kind="propose", flow="talk", asked_ms=10**6)
+        await ground.arrange()
+        assert Phase.ENFORCING is leader.phase
+        leader.phase = Phase.RESTING
+        await ground.arrange()
+        assert Phase.SEARCHING is leader.phase
+
+    play(story)
+
+
+def test_a_leader_says_what_a_plan_rests_on_by_now_when_somebody_wants_it_carried_out() -> None:
+    """It alone knows rates and delays; the placement service compares."""
+
+    async def story(ground: Ground) -> None:
+        proposal = await ground.proposing("c")
+        for _ in range(12):
+            ground.delays.heard("a", "c", 200.0)
+        ground.view.requests["r2"] = Request(
+            request="r2", kind="approve", flow="talk", asked_ms=10**6, hash=proposal.hash
+        )
+        await ground.arrange()
+        await ground.arrange()
+        (word,) = ground.told(WEIGHED)
+        assert ("r2", proposal.hash) == (word.request, word.plan)
+        assert proposal.grounds.keys() == word.evidence.keys()
+        assert proposal.grounds["orders.rate_per_s"] == word.evidence["orders.rate_per_s"]
+        assert 100.0 - ground.delays.hop_ms == word.evidence["a -> c.delay_ms"] > proposal.grounds["a -> c.delay_ms"]
+
+    play(story)
+
+
+def test_a_leader_goes_on_with_what_a_person_approved() -> None:
+    """Not with what it had committed before, and not back to an older plan that it has yet to see replaced."""
+
+    async def story(ground: Ground) -> None:
+        proposal = await ground.proposing("c")
+        ground.body.leaders["talk"].phase = Phase.RESTING
+        flow = ground.view.flows["talk"]
+        ground.view.plans["talk"] = plan_for(flow, "c", epoch=proposal.epoch, term=7)
+        await ground.arrange()
+        leader = ground.body.leaders["talk"]
+        assert ({0: "c"}, proposal.epoch, Phase.RESTING) == (leader.running, leader.epoch, leader.phase)
+        ground.view.plans["talk"] = plan_for(flow, "b", epoch=proposal.epoch - 1, term=7)
+        await ground.arrange()
+        assert {0: "c"} == ground.body.leaders["talk"].running
+
+    play(story)
+
+
+def test_leaders_weigh_moves_by_what_moves_have_really_cost() -> None:
+    """A constant would let a flow with long pauses move as lightly as any other."""
+
+    async def story(ground: Ground) -> None:
+        flow = revision()
+        ground.submit(flow)
+        ground.view.plans["talk"] = plan_for(flow, "b")
+        ground.view.moves["m"] = MoveRecord(
+            move="m",
+            flow="other",
+            segment="other.s",
+            partition=0,
+            epoch=1,
+            origin="b",
+            target="c",
+            phase="done",
+            proposed_ms=0,
+            since_ms=1,
+            reason="test",
+            actual_pause_ms=900.0,
+            unread_changes=0,
+        )
+        await ground.arrange()
+        assert 900.0 == ground.body.leaders["talk"]._damping.pause_ms
 
     play(story)

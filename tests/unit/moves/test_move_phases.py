@@ -111,6 +111,15 @@ def test_each_phase_has_its_time_and_a_way_back(
     assert f"{phase.value} took longer than" in str(after.trouble)
 
 
+def test_a_warm_target_waits_while_the_hand_over_would_pause_for_too_long() -> None:
+    """Nothing is lost by waiting: the origin works, the target follows. But it does not wait for ever."""
+    warm = facts(**BEFORE, is_warm=True, is_too_dear=True)
+    assert (move(Phase.WARMING), ()) == advance(move(Phase.WARMING), warm, now_ms=NOW_MS, params=PARAMS)
+    late_ms = NOW_MS - 100 + PARAMS.patience_ms(Phase.WARMING)
+    after, written = advance(move(Phase.WARMING), warm, now_ms=late_ms, params=PARAMS)
+    assert (Phase.ABANDONED, (FollowAtTarget(wanted=False),)) == (after.phase, written)
+
+
 @pytest.mark.parametrize("phase", [phase for phase, *_ in TIME_OUTS])
 def test_the_registry_is_always_right(phase: Phase) -> None:
     """A person, or another instance, has given the partition to somebody: whatever was going on here is over."""

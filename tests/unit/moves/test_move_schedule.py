@@ -2,7 +2,17 @@
 
 from dataclasses import replace
 
-from placement.moves import Allowance, Move, PauseModel, PauseParams, Phase, ScheduleParams, schedule
+from placement.moves import (
+    Allowance,
+    Forecast,
+    Move,
+    PauseModel,
+    PauseParams,
+    Phase,
+    ScheduleParams,
+    is_too_dear,
+    schedule,
+)
 
 NOW_MS = 10_000_000
 PARAMS = ScheduleParams(parallel_max=3, parallel_per_host_max=2)
@@ -16,9 +26,10 @@ def move(
 
 
 def rulings(
-    moves: list[Move], *, budget_ms: float | None = None, predicted_ms: float = 60.0
+    moves: list[Move], *, budget_ms: float | None = None, predicted_ms: float = 60.0, calm_ms: float | None = None
 ) -> dict[str, tuple[str, str]]:
-    predictions = {each.id: predicted_ms for each in moves}
+    calm_ms = predicted_ms if calm_ms is None else calm_ms
+    predictions = {each.id: Forecast(predicted_ms, calm_ms) for each in moves}
     verdicts = schedule(moves, predictions, {"f": Allowance(budget_ms)}, now_ms=NOW_MS, params=PARAMS)
     return {verdict.move.id: (verdict.ruling, verdict.why) for verdict in verdicts}
 
@@ -53,6 +64,25 @@ def test_a_move_that_breaks_the_budget_is_refused_and_one_that_would_exceed_it_w
     )["m2"]
     assert "begin" == rulings([replace(spent, since_ms=NOW_MS - 3_600_001), again], budget_ms=100)["m2"][0]
     assert "begin" == rulings([spent, replace(again, request="r")], budget_ms=100)["m2"][0]
+
+
+def test_a_move_that_breaks_the_budget_only_now_waits_for_a_quieter_time() -> None:
+    """What the target has yet to read grows with the rate and goes again; a slow takeover stays."""
+    assert ("wait", "a pause of 900 ms is predicted, and 500 of 500 ms are left") == rulings(
+        [move(1)], budget_ms=500, predicted_ms=900.0, calm_ms=80.0
+    )["m1"]
+    assert "begin" == rulings([move(1)], budget_ms=500, predicted_ms=200.0, calm_ms=80.0)["m1"][0]
+    assert "refuse" == rulings([move(1)], budget_ms=500, predicted_ms=900.0, calm_ms=600.0)["m1"][0]
+
+
+def test_what_a_move_was_granted_when_it_began_is_not_held_against_it() -> None:
+    """It must fit into what the others leave, by the newest forecast."""
+    mine = replace(move(1, Phase.WARMING), predicted_pause_ms=80.0)
+    others = [replace(move(2, Phase.DONE, partition=1), actual_pause_ms=300.0), mine]
+    for now_ms, dear in ((150.0, False), (250.0, True)):
+        forecast = Forecast(now_ms, 80.0)
+        judged = is_too_dear(mine, forecast, others, Allowance(500.0), now_ms=NOW_MS, params=PARAMS)
+        assert dear is judged, now_ms
 
 
 def test_the_prediction_follows_what_was_measured() -> None:

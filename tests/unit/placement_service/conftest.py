@@ -9,6 +9,7 @@ import pytest
 from services.placement.conductor import Conductor
 from services.placement.params import PlacementParams
 from services.placement.situation import KnownFlow, Situation
+from services.registry.decisions import WEIGHED, decision
 from services.registry.view import RegistryView
 from topics.flow.file import parse_graph
 from topics.messages import (
@@ -20,6 +21,7 @@ from topics.messages import (
     MoveRecord,
     Placement,
     Policy,
+    ProposedPlan,
     Request,
     SegmentStatus,
     StandbyStatus,
@@ -97,6 +99,34 @@ class Office:
         self.view.take(plan)
         return plan
 
+    def proposal(self, host: str, *, epoch: int, **more: Any) -> ProposedPlan:
+        """What the flow's leader would do, as it was asked."""
+        plan = ProposedPlan(
+            flow="shop",
+            revision=1,
+            epoch=epoch,
+            hash=f"proposed-{epoch}",
+            hosts={SEGMENT: host},
+            moves=(),
+            cost_ms=1,
+            latency_ms=1,
+            reason="asked",
+            leader="a",
+            term=1,
+            decided_ms=self.now_ms,
+            basis={},
+            **more,
+        )
+        self.view.take(plan)
+        return plan
+
+    def weighs(self, request: str, **grounds: float) -> None:
+        """The leader's word on a plan that somebody wants carried out."""
+        _, word = decision(
+            WEIGHED, "plan", "asked", by="a", now_ms=self.now_ms, flow="shop", request=request, evidence=grounds
+        )
+        self.view.take(word)
+
     def owners(self) -> list[tuple[str | None, int]]:
         return [(each.host, each.epoch) for _, each in sorted(self.view.placements.items())]
 
@@ -114,13 +144,13 @@ class Office:
         )
         self.view.take(told)
 
-    def follows(self, host: str, partition: int) -> None:
+    def follows(self, host: str, partition: int, *, lag: int = 0) -> None:
         told = StandbyStatus(
             segment=SEGMENT,
             partition=partition,
             host=host,
             is_ready=True,
-            lag=0,
+            lag=lag,
             entries=0,
             reported_ms=self.now_ms,
         )

@@ -145,6 +145,61 @@ def test_an_approval_of_a_plan_for_another_world_is_refused(office: Any, pick: A
     assert [("refused", "host b does not live")] == pick["decisions"](office.look())
 
 
+@pytest.mark.parametrize("policy", ["auto", "approve", "freeze"])
+def test_a_proposal_is_carried_out_only_when_a_person_approves_it(office: Any, pick: Any, policy: str) -> None:
+    """A dry run changes nothing, under any policy; a yes carries out exactly what was shown, and that counts then."""
+    office.running_on("a")
+    office.rule("flow", "shop", policy)
+    office.proposal("b", epoch=2)
+    assert [] == office.look()
+    office.wish("r1", "approve", hash="proposed-2")
+    assert ["accepted", "approved"] == [kind for kind, _ in pick["decisions"](office.look())]
+    assert {("a", "b", "proposed-2")} == {(each.origin, each.target, each.plan) for each in office.view.moves.values()}
+    assert ("proposed-2", 2) == (office.view.plans["shop"].hash, office.view.plans["shop"].epoch)
+    office.look()
+    assert 2 == len(office.view.moves), "once for each partition"
+
+
+def test_a_proposal_that_its_leader_has_overtaken_is_refused(office: Any, pick: Any) -> None:
+    """It was made for a flow that ran elsewhere."""
+    office.running_on("a")
+    office.proposal("b", epoch=2)
+    office.plan("c", epoch=2)
+    office.look()
+    office.wish("r1", "approve", hash="proposed-2")
+    (answer,) = pick["decisions"](office.look())
+    assert ("refused", "the plan is hash-2 by now (test); look at it with stigmergy plan shop") == answer
+
+
+def test_an_approval_is_refused_with_what_changed_since_the_plan_was_made(office: Any, pick: Any) -> None:
+    """By the word of the flow's leader, for which it waits; what changed little is the same world."""
+    office.running_on("a")
+    office.proposal("b", epoch=2, grounds={"orders.rate_per_s": 100.0, "b.busy_share": 0.1})
+    office.wish("r1", "approve", hash="proposed-2")
+    assert [] == office.look(), "its leader has not said anything yet"
+    office.weighs("r1", **{"orders.rate_per_s": 250.0, "b.busy_share": 0.15})
+    (answer,) = pick["decisions"](office.look())
+    changed = "source orders gave 100.0 records/s then and 250.0 records/s now"
+    assert ("refused", f"the world has changed since it was made: {changed}") == answer
+    assert [("a", 1), ("a", 1)] == office.owners()
+    office.wish("r2", "approve", hash="proposed-2")
+    office.weighs("r2", **{"orders.rate_per_s": 105.0, "b.busy_share": 0.15})
+    assert ["accepted", "approved"] == [kind for kind, _ in pick["decisions"](office.look())]
+
+
+def test_an_approval_whose_leader_is_silent_is_refused_in_time(office: Any, pick: Any) -> None:
+    """Nobody knows what the flow is like by now; and another instance waits for the word just the same."""
+    office.running_on("a")
+    office.proposal("b", epoch=2, grounds={"orders.rate_per_s": 100.0})
+    office.wish("r1", "approve", hash="proposed-2")
+    office.look()
+    office.conductor = Conductor(office.params, office.view)
+    assert [] == office.look()
+    office.now_ms += 8_000
+    (answer,) = pick["decisions"](office.look())
+    assert ("refused", "the leader of shop has not said within 8 s what it rests on by now") == answer
+
+
 def test_a_lost_hosts_partitions_wait_a_moment_for_their_leader_then_go_to_who_followed_them(
     office: Any, pick: Any, segment: str
 ) -> None:
@@ -222,3 +277,78 @@ def test_a_withdrawn_flow_runs_nowhere(office: Any) -> None:
     office.look()
     assert [(None, 2), (None, 2)] == office.owners()
     assert [] == office.look()
+
+
+def test_a_hand_over_that_would_break_the_budget_waits_for_a_quieter_time(office: Any, pick: Any) -> None:
+    """A busy hour leaves the standby behind: it follows on until little is left, and the origin works meanwhile."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    (begun,) = office.view.moves.values()
+    office.follows("b", 0, lag=4_000_000)
+    office.now_ms += 100
+    assert [] == office.look(), "twenty seconds of reading, and ten are all that the flow allows"
+    office.follows("b", 0, lag=200_000)
+    office.look()
+    (move,) = office.view.moves.values()
+    assert [("b", 2)] == office.owners()
+    assert (begun.predicted_pause_ms, 200_000) == (move.predicted_pause_ms, move.unread_changes), (
+        "what decided is what is judged"
+    )
+
+
+def test_a_move_that_never_gets_its_quiet_time_is_given_up(office: Any, pick: Any) -> None:
+    """The target need not follow for ever."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.now_ms += 300_000
+    office.follows("b", 0, lag=4_000_000)
+    assert [("abandoned", "warming took longer than 300 s")] == pick["decisions"](office.look())
+    assert [("a", 1)] == office.owners()
+    assert {()} == {each.standbys for each in office.view.placements.values()}
+
+
+@pytest.mark.parametrize("takes_over", [False, True])
+def test_what_was_left_to_read_is_no_part_of_the_takeover_that_is_learned(office: Any, takes_over: bool) -> None:
+    """Also for the instance that becomes active in the midst of a move: it stands in the record."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.follows("b", 0, lag=200_000)
+    office.look()
+    if takes_over:
+        office.conductor = Conductor(office.params, office.view)
+    office.now_ms += 1_040
+    office.drained("a", 0, 1)
+    office.says("b", 0, 2)
+    office.drained("a", 0, 1)
+    office.look()
+    (done,) = office.view.moves.values()
+    assert ("done", 10.0) == (done.phase, done.actual_pause_ms)
+    slow = msgspec.structs.replace(done, actual_pause_ms=1_050.0)
+    office.view.take(slow)
+    office.conductor = Conductor(office.params, office.view)
+    office.plan("a", epoch=3)
+    office.look()
+    (next_move,) = (each for each in office.view.moves.values() if each.move != done.move)
+    assert 50.0 == next_move.predicted_pause_ms, "a second of 1,050 ms went into reading 200,000 changes"
+
+
+def test_a_move_of_which_nobody_knows_what_was_left_to_read_teaches_nothing(office: Any) -> None:
+    """Records of an older version: a long pause may have been all reading."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    (move,) = office.view.moves.values()
+    old = msgspec.structs.replace(move, phase="done", actual_pause_ms=5_000.0, since_ms=office.now_ms)
+    office.view.take(old)
+    office.conductor = Conductor(office.params, office.view)
+    office.plan("c", epoch=3)
+    office.look()
+    (next_move,) = (each for each in office.view.moves.values() if each.move != move.move)
+    assert office.params.pause.takeover_ms == next_move.predicted_pause_ms
