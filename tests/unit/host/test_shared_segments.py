@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 
+import services.host.segment as segment_module
 from services.host.beginnings import FirstRecordsGoneError, check_beginnings
 from services.host.blueprint import CannotRunError, blueprint
-from services.host.segment import BROKEN
+from services.host.segment import BROKEN, Segment
 from services.host.segment_plan import plan_segment
 from services.host.wanted import Terms
 from services.sharing.equality import promise, segment_of, tapped_edges
@@ -40,6 +41,38 @@ def test_who_reads_another_flow_reads_all_of_it_or_nothing() -> None:
     with pytest.raises(FirstRecordsGoneError, match="from offset 7 on only"):
         check_beginnings(inputs, {TopicPartition(OTHER, 0): 0, TopicPartition(OTHER, 1): 7})
     assert FirstRecordsGoneError in BROKEN, "it does not pass by itself, so it parks soon, with these words"
+
+
+class Consumer:
+    """Nothing is committed, and topics begin where the test says."""
+
+    _coordinator = None
+
+    def __init__(self, begins: int) -> None:
+        self.begins = begins
+
+    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, self.begins)
+
+
+def test_a_task_asks_before_its_first_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days may lie between the choice and the first fetch: a plan may have waited for a person."""
+
+    async def nothing(_coordinator: object, _partitions: object) -> dict[TopicPartition, tuple[int, str]]:
+        return {}
+
+    monkeypatch.setattr(segment_module, "committed_offsets", nothing)
+    edges = tapped_edges(TAPPER, SERVER, tap(TAPPER, SERVER))
+    reader = object.__new__(Segment)
+    reader.plan = plan_segment(TAPPER, segment(TAPPER, "totals"), COUNTS, edges)
+    at = TopicPartition(OTHER, 0)
+    for begins in (0, 7):
+        reader._consumer = Consumer(begins)  # type: ignore[assignment]
+        if begins == 0:
+            assert {at: (0, "")} == asyncio.run(reader._committed([at]))
+        else:
+            with pytest.raises(FirstRecordsGoneError):
+                asyncio.run(reader._committed([at]))
 
 
 def test_a_flows_own_topics_begin_where_they_begin() -> None:
