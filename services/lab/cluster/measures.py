@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from services.embedded.errors import StackError
 from services.embedded.world_file import load_world
 from services.lab.cluster.death import death
 from services.lab.cluster.herd import herd
@@ -86,6 +87,6 @@ def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[
     for name in params.chosen:
         try:
             found += PARTS[name](params, settings, say, warn)
-        except (BenchError, RegistryError) as fault:
+        except (BenchError, RegistryError, StackError) as fault:
             warn(f"{name} is left out: {fault}")
     return found

@@ -4,6 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from services.cli.main import app
+from services.embedded.errors import StackError
 from services.lab.cluster import measures
 from services.lab.cluster.measures import PARTS, Params, measure
 from services.lab.cluster.site import flat
@@ -18,12 +19,15 @@ def test_parts_run_in_their_order_and_one_that_fails_is_said_and_left_out(monkey
     def fails(*_: object) -> list[Row]:
         raise BenchError("no result in 120 s")
 
+    def never_starts(*_: object) -> list[Row]:
+        raise StackError("placement-2 did not start", "try stigmergy doctor")
+
     row = Row.of("it", [1.0], "s")
-    parts = {"submit": fails, "death": lambda *_: [row]}
+    parts = {"submit": fails, "death": never_starts, "herd": lambda *_: [row]}
     monkeypatch.setattr(measures, "PARTS", parts)
     said: list[str] = []
     assert [row] == measure(Params(), Settings(), say=lambda text: None, warn=said.append)
-    assert ["submit is left out: no result in 120 s"] == said
+    assert ["submit", "death"] == [text.partition(" is left out: ")[0] for text in said]
 
 
 def test_chosen_parts_keep_their_order() -> None:
