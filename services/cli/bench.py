@@ -137,21 +137,41 @@ def models(
     seconds: Annotated[int, typer.Option(min=20, help="How long to feed.")] = 180,
     warm: Annotated[int, typer.Option(min=1, help="Seconds at the beginning that do not count.")] = 60,
     cores: Annotated[int, typer.Option(min=1, help="Of Spark.")] = 2,
+    master: Annotated[str | None, typer.Option(help="A Spark cluster, as spark://HOST:7077. [default: none]")] = None,
+    restarts: Annotated[int, typer.Option(min=0, help="How often to kill -9 the service at the end.")] = 3,
+    curve: Annotated[bool, typer.Option("--curve", help="Several loads, on one core and on two.")] = False,
     seed: Annotated[int, typer.Option(help="Of the metrics.")] = 1,
     json_file: JsonOption = None,
 ) -> None:
     """The modelling service: from a metric on its topic to a model in Redis, and what that takes."""
+    from services.lab.modelling.curve import measure_curve
     from services.lab.modelling.measures import Params, measure
 
+    params = Params(
+        rows=rows,
+        operators=operators,
+        seconds=seconds,
+        warm_s=warm,
+        cores=cores,
+        master=master,
+        restarts=restarts,
+        seed=seed,
+    )
+    settings = load_settings().settings
     with errors.status("starting a broker") as status:
-        found_rows = measure(
-            Params(rows=rows, operators=operators, seconds=seconds, warm_s=warm, cores=cores, seed=seed),
-            load_settings().settings,
-            say=status.update,
-        )
-    options = f" --operators {operators}" if operators is not None else ""
-    command = f"stigmergy bench models --rows {rows}{options} --seconds {seconds} --warm {warm} --cores {cores}"
-    found = results(command, found_rows, seeds=[seed])
+        if curve:
+            found_rows = measure_curve(
+                params,
+                settings,
+                say=status.update,
+                warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
+            )
+        else:
+            found_rows = measure(params, settings, say=status.update)
+    load = f" --operators {operators}" if operators is not None else ""
+    options = " --curve" if curve else f" --rows {rows}{load} --restarts {restarts}"
+    options += f" --master {master}" if master is not None else "" if curve else f" --cores {cores}"
+    found = results(f"stigmergy bench models{options} --seconds {seconds} --warm {warm}", found_rows, seeds=[seed])
     _show(found, json_file)
 
 

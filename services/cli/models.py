@@ -119,20 +119,27 @@ def backtest(
         raise typer.BadParameter(f"--from {since} is not before --to {until}")
     address = bootstrap_of(bootstrap, home)
     with busy("starting Spark"):
-        scores = run_backtest(address, since_ms=since_ms, until_ms=until_ms)
-    if not scores:
+        found = run_backtest(address, since_ms=since_ms, until_ms=until_ms)
+    if not found.scores:
         raise RegistryError(
             "no metrics are kept of that time", "choose another --from and --to; metrics are kept three days"
         )
     if as_json:
-        print_json({"scores": [msgspec.to_builtins(score) for score in scores]})
+        print_json(msgspec.to_builtins(found))
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("model", "what", "predictions", "WAPE", "last value's"):
         table.add_column(column, justify="left" if column in ("model", "what") else "right", no_wrap=True)
-    for score in scores:
+    for score in found.scores:
         table.add_row(score.of, score.what, f"{score.predictions:,}", _share(score.wape), _share(score.naive_wape))
     console.print(table)
+    for each in found.assumed:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.until_ms / 1_000))
+        console.print(
+            f"{each.flow}: the revision in force until {when} is no longer kept;"
+            f" bound and operators of revision {each.revision} stood in for it.",
+            soft_wrap=True,
+        )
 
 
 def _redis(redis_url: str | None, home: Path | None) -> "Redis":

@@ -1,30 +1,39 @@
 """Kept metrics through the same code as a batch: how wrong would the models have been?
 
 Spark sums the history as it sums the stream; the modeller then takes it second by second, as if each had just closed.
-What it says of the future is noted, and scored when the future has come.
+What it says of the future is noted, and scored when the future has come. Bounds and operators of flows are those of the
+time, as far as the registry still has them.
 """
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from services.modelling import spark_kafka
-from services.modelling.flow_facts import facts_of
+from services.modelling.flow_history import Assumed, FlowHistory, read_flow_history
 from services.modelling.modeller import Modeller
 from services.modelling.params import FitParams, SparkParams, StreamParams
 from services.modelling.rows import Rows, Sums, rows_of
 from services.modelling.scoreboard import Scoreboard
 from services.modelling.spark_session import connector, open_session
 from services.modelling.spark_sums import sums_of
-from services.registry.snapshot import read_registry
 from services.settings import load_settings
 from topics.messages import ScoreModel
 
 
-def run_backtest(bootstrap: str, *, since_ms: int, until_ms: int, master: str = "local[*]") -> list[ScoreModel]:
-    """The scores of that time; none if no metrics of it are kept."""
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """`scores` of that time, none if no metrics of it are kept; `assumed`: of flows, what is no longer known."""
+
+    scores: list[ScoreModel]
+    assumed: list[Assumed]
+
+
+def run_backtest(bootstrap: str, *, since_ms: int, until_ms: int, master: str = "local[*]") -> Backtest:
+    """All metrics that were appended in that time, as far as they are kept."""
     with tempfile.TemporaryDirectory(prefix="stig-models-") as folder:
         jars = connector(load_settings().settings.cache)
         spark = open_session(SparkParams(master=master, jars=jars, work=Path(folder)))
@@ -33,15 +42,15 @@ def run_backtest(bootstrap: str, *, since_ms: int, until_ms: int, master: str = 
             rows = rows_of(sums_of(records, StreamParams(), is_stream=False).toArrow())
         finally:
             spark.stop()
-    modeller = Modeller(FitParams())
-    modeller.know(facts_of(list(read_registry(bootstrap).flows.values())))
-    return replay(rows, modeller)
+    flows = read_flow_history(bootstrap)
+    return Backtest(replay(rows, Modeller(FitParams()), flows), flows.assumed(since_ms, until_ms))
 
 
-def replay(rows: Rows, modeller: Modeller) -> list[ScoreModel]:
+def replay(rows: Rows, modeller: Modeller, flows: FlowHistory) -> list[ScoreModel]:
     """Second by second; the same history gives the same scores."""
     board = Scoreboard(modeller.params.forecast.horizons, keep=1.0)
     for second in seconds_of(rows):
+        modeller.know(flows.facts_at(second.appended_ms))
         modeller.take(second)
         board.look(modeller)
     return board.scores()

@@ -1,26 +1,25 @@
 """The modelling service as a process: Spark's query in a thread, flows and the health page beside it.
 
 A query that fails (a broker away for long, a sink that can't be written) is started again from its checkpoint. A
-checkpoint that Spark can't read is put aside, and the query begins with the metrics of the last window.
+checkpoint of another shape of sums is put aside at once, one that Spark can't read after some failures; the query then
+begins with the metrics of the last window.
 """
 
 import asyncio
 import contextlib
 import os
-import shutil
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import structlog
 from aiokafka.errors import KafkaError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from services.host.health import METRICS_TYPE, HealthServer, Page, plain
-from services.modelling import spark_kafka
+from services.modelling import checkpoint, spark_kafka
 from services.modelling.exposition import exposition
 from services.modelling.flow_facts import facts_of
 from services.modelling.params import ModellingParams
@@ -125,27 +124,28 @@ class Service:
         while not self._asked.is_set():
             batches = pipeline.figures.batches
             try:
-                if not refilled and _has_begun(self.params.checkpoint):
+                records = spark_kafka.stream(spark, self.params.bootstrap, self.params.stream, since_ms=since_ms)
+                sums = sums_of(records, self.params.stream, is_stream=True)
+                checkpoint.agree(self.params.checkpoint, checkpoint.shape_of(sums.schema))
+                if not refilled and checkpoint.has_begun(self.params.checkpoint):
                     pipeline.refill(since_ms)
                 refilled = True
-                self._query(spark, pipeline, since_ms, on_up)
+                self._query(sums, pipeline, on_up)
             except (PySparkException, Py4JJavaError) as fault:
                 if self._asked.is_set():
                     return
                 failures = failures + 1 if pipeline.figures.batches == batches else 1
                 log.warning("the query ended; it begins again", failures=failures, error=str(fault)[:2_000])
                 if failures >= FAILURES_MAX:
-                    _put_aside(self.params.checkpoint)
+                    checkpoint.put_aside(self.params.checkpoint, "unreadable")
                     failures = 0
             self._asked.wait(min(PAUSE_S * 2**failures, PAUSE_S_MAX))
 
-    def _query(self, spark: SparkSession, pipeline: Pipeline, since_ms: int, on_up: Callable[[], object]) -> None:
+    def _query(self, sums: DataFrame, pipeline: Pipeline, on_up: Callable[[], object]) -> None:
         """Runs the query until it fails or is asked to stop."""
         params = self.params
-        records = spark_kafka.stream(spark, params.bootstrap, params.stream, since_ms=since_ms)
         query = (
-            sums_of(records, params.stream, is_stream=True)
-            .writeStream.outputMode("update")
+            sums.writeStream.outputMode("update")
             .trigger(processingTime=f"{params.stream.trigger_ms} milliseconds")
             .option("checkpointLocation", str(params.checkpoint))
             .foreachBatch(pipeline.take)
@@ -168,20 +168,6 @@ def _end(query: StreamingQuery) -> None:
     ending = threading.Thread(target=query.stop, daemon=True)
     ending.start()
     ending.join(STOP_TIMEOUT_S)
-
-
-def _has_begun(checkpoint: Path) -> bool:
-    """Whether a query has committed a batch there."""
-    return any((checkpoint / "commits").glob("[0-9]*"))
-
-
-def _put_aside(checkpoint: Path) -> None:
-    """Lets the next query begin anew; the last checkpoint that failed is kept for a look at it."""
-    aside = checkpoint.with_name(f"{checkpoint.name}.unreadable")
-    shutil.rmtree(aside, ignore_errors=True)
-    if checkpoint.exists():
-        checkpoint.rename(aside)
-    log.error("the checkpoint can't be used; beginning anew with kept metrics", put_aside=str(aside))
 
 
 def exit_late(after_s: float) -> None:

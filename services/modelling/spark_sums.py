@@ -4,12 +4,16 @@ kept history.
 Each row is parsed and gated. What is not a row of ours, or holds numbers that can't be, comes out as `rejected` with
 its place on the topic, a hundred offsets in one row at most, so that a flood of garbage stays small. The second of a
 row is its host's, unless that is further from the broker's append time than a clock may be off.
+
+Hosts of two releases write side by side during an upgrade (decision 20): fields that we do not know are skipped, and
+what a message has a default for may be missing.
 """
 
 from collections.abc import Callable
 from functools import reduce
 from operator import and_
 
+import msgspec
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
@@ -27,7 +31,12 @@ LARGEST = 1e15
 VALUE_BYTES_MAX = 1_024
 """What is kept of a rejected row: enough to see what it is."""
 
-_MESSAGES: dict[str, type[Message]] = {"operator": OperatorMetrics, "link": LinkMetrics, "host": HostMetrics}
+MESSAGES: dict[str, tuple[type[Message], ...]] = {
+    "operator": (OperatorMetrics,),
+    "link": (LinkMetrics,),
+    "host": (HostMetrics,),
+}
+"""What is read of each kind: today's message, and beside it the one of the major version before, if there is one."""
 _SKETCH = StructType([StructField(name, DoubleType()) for name in ("count", "sum", "sum_sq", "min", "max")])
 
 
@@ -131,12 +140,14 @@ def _place_of_garbage() -> Column:
 
 def _reason(kind: str, topic: str) -> Column:
     """Why a row of this topic can't be used; null: it can, or it is of another topic."""
-    row = F.col(kind)
-    version = version_of(_MESSAGES[kind])
+    row, version = F.col(kind), F.col(f"{kind}.version")
+    known = sorted(version_of(message) for message in MESSAGES[kind])
     is_ours = F.col("topic") == topic
+    has = F.concat(F.lit("it has version "), version)
     checks = [
-        (row.isNull() | F.col(f"{kind}.version").isNull(), F.lit("it is not JSON with a version")),
-        (F.col(f"{kind}.version") != version, F.concat(F.lit("it has version "), F.col(f"{kind}.version"))),
+        (row.isNull() | version.isNull(), F.lit("it is not JSON with a version")),
+        (version > known[-1], F.concat(has, F.lit("; upgrade the modelling service"))),
+        (~version.isin(known), F.concat(has, F.lit(", which is no longer read; upgrade its host"))),
         (~F.coalesce(_names_are_good(kind), F.lit(False)), F.lit("a name is missing, too long or has a slash in it")),
         (~F.coalesce(_numbers_are_good(kind), F.lit(False)), F.lit("a number is missing, negative, too large or none")),
     ]
@@ -157,28 +168,46 @@ def _names_are_good(kind: str) -> Column:
 
 
 def _numbers_are_good(kind: str) -> Column:
-    """Neither missing nor negative nor NaN (which Spark holds to be larger than everything)."""
+    """Neither missing (unless it may be) nor negative nor NaN (which Spark holds to be larger than everything)."""
     checks = [F.col(f"{kind}.second").between(0, int(LARGEST))]
+    may_lack = _may_lack(kind)
     for field in SCHEMAS[kind].fields:
         column = F.col(f"{kind}.{field.name}")
-        if field.name == "clock_offset_ms":
-            checks.append(F.abs(column) < LARGEST)
-        elif isinstance(field.dataType, DoubleType):
-            checks.append((column >= 0) & (column < LARGEST))
-        elif isinstance(field.dataType, ArrayType):
-            checks.append((F.size(column) == 3) & F.forall(column, lambda each: (each >= 0) & (each < 1e30)))
-        elif isinstance(field.dataType, StructType):
-            parts = [
-                (column[each.name] >= 0) & (column[each.name] < (1e30 if each.name == "sum_sq" else LARGEST))
-                for each in _SKETCH.fields
-            ]
-            whole = reduce(and_, parts)
-            checks.append(column.isNull() | whole if field.name == "latency_ms" else whole)
+        is_good = _is_good(field, column)
+        if is_good is not None:
+            checks.append(column.isNull() | is_good if field.name in may_lack else is_good)
     return reduce(and_, checks)
 
 
+def _may_lack(kind: str) -> set[str]:
+    """Fields that a good row may come without: some message that is read has a default for them, or has them not."""
+    demanded = set(SCHEMAS[kind].names)
+    for message in MESSAGES[kind]:
+        demanded &= {field.name for field in msgspec.structs.fields(message) if field.required}
+    return set(SCHEMAS[kind].names) - demanded
+
+
+def _is_good(field: StructField, column: Column) -> Column | None:
+    """Whether what a field holds can be; None: it holds no numbers, or is looked at elsewhere."""
+    if field.name == "clock_offset_ms":
+        return F.abs(column) < LARGEST
+    if isinstance(field.dataType, DoubleType):
+        return (column >= 0) & (column < LARGEST)
+    if isinstance(field.dataType, ArrayType):
+        three = F.slice(column, 1, 3)  # further moments are a later release's
+        return (F.size(three) == 3) & F.forall(three, lambda each: (each >= 0) & (each < 1e30))
+    if isinstance(field.dataType, StructType):
+        parts = [
+            (column[each.name] >= 0) & (column[each.name] < (1e30 if each.name == "sum_sq" else LARGEST))
+            for each in _SKETCH.fields
+        ]
+        return reduce(and_, parts)
+    return None
+
+
 def _sum_at(place: int) -> Column:
-    return _by_topic(lambda kind: _expression(kind, place)).cast("double")
+    """0 of what a row may lack, and does."""
+    return F.coalesce(_by_topic(lambda kind: _expression(kind, place)).cast("double"), F.lit(0.0))
 
 
 def _expression(kind: str, place: int) -> Column:
@@ -207,7 +236,7 @@ def _operator(name: str) -> Column:
         "latency_ms": of("latency_ms.sum"),
         "astray": F.col("astray"),
     }
-    return F.coalesce(special[name] if name in special else of(name), F.lit(0.0))
+    return special[name] if name in special else of(name)
 
 
 def _link(name: str) -> Column:

@@ -90,10 +90,10 @@ class ModellingProcess:
             return {}
         return {name: float(value) for name, value in re.findall(r"^stigmergy_models_(\S+) (\S+)$", text, re.MULTILINE)}
 
-    def says(self, event: str) -> bool:
-        """Whether its log has this event."""
+    def count(self, event: str) -> int:
+        """How often its log has this event."""
         lines = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
-        return any(event in json.loads(line)["event"] for line in lines)
+        return sum(event in json.loads(line)["event"] for line in lines)
 
     def _has_ended(self) -> bool:
         return self._child is not None and self._child.poll() is not None

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from services.lab.modelling.feed import operator_row
+from services.modelling.checkpoint import SHAPE
 from tests.integration.modelling.ground import ARRIVALS, KEY, WINDOW_S, Ground, Pace, wait_until
 from topics.catalogue import METRICS_LINKS, METRICS_OPERATORS
 from topics.messages import LinkMetrics, Model, RejectedMetrics, Sketch
@@ -134,6 +135,14 @@ def offsets_of(rejected: list[RejectedMetrics]) -> set[tuple[int, int]]:
     return {(each.origin.partition, offset) for each in rejected for offset in each.offsets}
 
 
+def test_rows_of_a_host_that_is_a_release_ahead_are_modelled(ground: Ground, pace: Pace) -> None:
+    """A rolling upgrade must not cost the models of the hosts that are already through."""
+    row = msgspec.to_builtins(operator_row(500, 0, int(time.time()), 600)) | {"fetched": 3, "tags": ["a"]}
+    ground.feeder.write_value(METRICS_OPERATORS.name, json.dumps(row).encode())
+    ground.feeder.flush()
+    ground.model_of("rate/bench-50/operator-0", 0)
+
+
 def test_a_clock_an_hour_off_is_set_right_by_the_brokers(ground: Ground, pace: Pace) -> None:
     """Its rows are modelled at the time of their arrival, and hold up nobody else's; late ones still count."""
     now = int(time.time())
@@ -193,13 +202,29 @@ def test_kill_9_loses_no_window_and_counts_none_twice(ground: Ground, pace: Pace
 def test_without_a_checkpoint_that_it_can_read_it_begins_with_kept_metrics(ground: Ground, pace: Pace) -> None:
     """SIGTERM ends it cleanly; a broken folder is put aside and costs nothing that the metrics topics still have."""
     assert 0 == ground.service.end(signal.SIGTERM)
-    assert ground.service.says("stopped")
+    assert ground.service.count("stopped")
     checkpoint = ground.service.folder / "checkpoint"
     (checkpoint / "metadata").write_text("no JSON")
     ground.service.start()
     assert (checkpoint.with_name("checkpoint.unreadable") / "metadata").exists()
     began = int(time.time())
     assert WINDOW_S == ground.model_of(KEY, began - 5).samples
+    whole_window(ground, began)
+
+
+def test_a_checkpoint_of_another_release_is_put_aside_at_once(ground: Ground, pace: Pace) -> None:
+    """An upgrade with further sums costs no window, and no time with a query that can't begin."""
+    assert 0 == ground.service.end(signal.SIGTERM)
+    checkpoint = ground.service.folder / "checkpoint"
+    told = json.loads((checkpoint / SHAPE).read_text())
+    told["columns"]["operator"].pop()
+    (checkpoint / SHAPE).write_text(json.dumps(told))
+    failures = ground.service.count("the query ended")
+    ground.service.start()
+    began = int(time.time())
+    assert any((checkpoint.with_name("checkpoint.outdated") / "commits").iterdir())
+    assert WINDOW_S == ground.model_of(KEY, began - 5).samples
+    assert failures == ground.service.count("the query ended")
     whole_window(ground, began)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from services.modelling.rows import Rows, Sums
 from services.modelling.sums import COLUMNS, SEPARATOR
+from topics.messages import FlowRevision
 
 Cells = Mapping[tuple[str, ...], Mapping[int, Mapping[str, float]]]
 
@@ -24,5 +25,21 @@ def batch() -> Callable[..., Rows]:
 
     def make(appended_s: float, **kinds: Cells) -> Rows:
         return Rows({kind: sums(kind, kinds.get(kind, {})) for kind in COLUMNS}, (), int(appended_s * 1_000))
+
+    return make
+
+
+@pytest.fixture
+def revision() -> Callable[..., FlowRevision]:
+    """`revision(number, changed_ms, bound_ms=...)` of the flow `talk`."""
+
+    def make(number: int, changed_ms: int, *, bound_ms: int = 100, state: str = "submitted") -> FlowRevision:
+        text = (
+            f"flow: talk\nqos: {{latency_ms: {bound_ms}}}\nsources:\n  packets: {{topic: packets}}\noperators:\n"
+            "  tcp: {op: filter, input: packets, where: \"proto == 'tcp'\"}\nsinks:\n  out: {input: tcp, topic: out}\n"
+        )
+        return FlowRevision(
+            flow="talk", revision=number, state=state, text=text, delivery="at_least_once", changed_ms=changed_ms
+        )
 
     return make

@@ -1,18 +1,22 @@
 """A back-test: history through the same code, second by second, and an honest score."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from services.modelling.backtest import replay, seconds_of
+from services.modelling.flow_facts import FlowFacts
+from services.modelling.flow_history import FlowHistory
 from services.modelling.modeller import Modeller
 from services.modelling.params import FitParams
 from services.modelling.rows import Rows
+from topics.messages import FlowRevision
 
 Batch = Callable[..., Rows]
 TCP = ("edge-1", "talk", "talk.aa", "tcp")
 PARAMS = FitParams(window_s=30, recent_s=5)
+NO_FLOWS = FlowHistory([])
 
 
 def history(rate: Callable[[int], float], seconds: int = 120) -> dict[int, dict[str, float]]:
@@ -28,7 +32,10 @@ def history(rate: Callable[[int], float], seconds: int = 120) -> dict[int, dict[
 def test_a_rhythm_is_told_better_than_by_its_last_value(batch: Batch) -> None:
     """WAPE of ours and of the naive guess, each over what really came; a line tells service times of any load."""
     wave = history(lambda second: round(500 + 300 * math.sin(2 * math.pi * second / 20)))
-    scores = {(score.of, score.what): score for score in replay(batch(2_000, operator={TCP: wave}), Modeller(PARAMS))}
+    scores = {
+        (score.of, score.what): score
+        for score in replay(batch(2_000, operator={TCP: wave}), Modeller(PARAMS), NO_FLOWS)
+    }
     ahead = scores["forecast", "10 s"]
     assert ahead.wape is not None
     assert ahead.naive_wape is not None
@@ -42,8 +49,8 @@ def test_a_rhythm_is_told_better_than_by_its_last_value(batch: Batch) -> None:
 def test_the_same_history_gives_the_same_scores(batch: Batch) -> None:
     """Also when one operator begins later than another."""
     cells = {TCP: history(lambda second: second % 7 * 100.0), ("b", "t", "s", "o"): history(lambda _: 5.0, 50)}
-    assert replay(batch(2_000, operator=cells), Modeller(PARAMS)) == replay(
-        batch(2_000, operator=cells), Modeller(PARAMS)
+    assert replay(batch(2_000, operator=cells), Modeller(PARAMS), NO_FLOWS) == replay(
+        batch(2_000, operator=cells), Modeller(PARAMS), NO_FLOWS
     )
 
 
@@ -60,12 +67,33 @@ def test_forecasts_are_scored_only_when_their_second_has_come(batch: Batch) -> N
     """Five seconds of history have no forecast of ten seconds ahead to judge."""
     scores = {
         (score.of, score.what)
-        for score in replay(batch(2_000, operator={TCP: history(lambda _: 9.0, 5)}), Modeller(PARAMS))
+        for score in replay(batch(2_000, operator={TCP: history(lambda _: 9.0, 5)}), Modeller(PARAMS), NO_FLOWS)
     }
     assert ("forecast", "1 s") in scores
     assert ("forecast", "10 s") not in scores
     assert pytest.approx(0.0) == next(
         score.wape
-        for score in replay(batch(2_000, operator={TCP: history(lambda _: 9.0, 5)}), Modeller(PARAMS))
+        for score in replay(batch(2_000, operator={TCP: history(lambda _: 9.0, 5)}), Modeller(PARAMS), NO_FLOWS)
         if score.what == "1 s" and score.of == "forecast"
     )
+
+
+class Told(Modeller):
+    """Notes when it is told something else of flows."""
+
+    def __init__(self) -> None:
+        super().__init__(PARAMS)
+        self.bounds_ms: list[tuple[int, float | None]] = []
+
+    def know(self, flows: Mapping[str, FlowFacts]) -> None:
+        if flows is not self.flows:
+            self.bounds_ms.append((self.closed + 1, flows["talk"].bound_ms if flows else None))
+        super().know(flows)
+
+
+def test_bounds_are_those_of_the_time(batch: Batch, revision: Callable[..., FlowRevision]) -> None:
+    """A bound that was set yesterday must not judge the forecasts of the day before."""
+    flows = FlowHistory([revision(1, 1_003_000, bound_ms=50), revision(2, 1_006_000, bound_ms=80)])
+    modeller = Told()
+    replay(batch(2_000, operator={TCP: history(lambda _: 1.0, 10)}), modeller, flows)
+    assert [(1, None), (1_002, 50.0), (1_005, 80.0)] == modeller.bounds_ms

@@ -1,0 +1,51 @@
+"""The folder in which Spark keeps how far it has read and the sums of open seconds; and what those sums are of.
+
+Spark goes on from a checkpoint only with the query that wrote it: a further sum is refused, and sums in another order
+would be taken for one another without a word. So the shape of the sums is written beside them, and a checkpoint of
+another shape (after an upgrade, or back) is put aside before Spark sees it. That costs nothing that the metrics topics
+still have.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import structlog
+from pyspark.sql.types import StructType
+
+from services.modelling.sums import COLUMNS
+
+log = structlog.get_logger(__name__)
+
+SHAPE = "shape.json"
+"""In the checkpoint's folder: where that goes, it goes."""
+
+
+def shape_of(sums: StructType) -> str:
+    """What the sums of this schema are, name by name: two queries of one shape may share a checkpoint."""
+    return json.dumps({"columns": COLUMNS, "rows": sums.simpleString()})
+
+
+def agree(checkpoint: Path, shape: str) -> None:
+    """Leaves a checkpoint of this shape as it is; one of another shape, or of none, is put aside."""
+    told = checkpoint / SHAPE
+    if checkpoint.exists() and any(checkpoint.iterdir()):
+        if told.exists() and told.read_text(errors="replace") == shape:
+            return
+        put_aside(checkpoint, "outdated")
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    told.write_text(shape)
+
+
+def has_begun(checkpoint: Path) -> bool:
+    """Whether a query has committed a batch there."""
+    return any((checkpoint / "commits").glob("[0-9]*"))
+
+
+def put_aside(checkpoint: Path, why: str) -> None:
+    """Lets the next query begin anew; the last checkpoint that was put aside for this reason is kept for a look."""
+    aside = checkpoint.with_name(f"{checkpoint.name}.{why}")
+    shutil.rmtree(aside, ignore_errors=True)
+    if checkpoint.exists():
+        checkpoint.rename(aside)
+    log.warning("the checkpoint can't be used; beginning anew with kept metrics", why=why, put_aside=str(aside))
