@@ -158,6 +158,7 @@ SAMPLES: tuple[Message, ...] = (
         now=Figures(latency_ms=10.25, cost_ms=21.5),
         then=Figures(latency_ms=10.0, cost_ms=20.5, network_bytes=1_250.0),
         objection="20.50 ms is not better than 21.50 ms by the factor 1.2",
+        taps=(SegmentTap("top-talkers.dddd", "all-talkers", "all-talkers.cccc"),),
     ),
     AntEnvelope(target="edge-1", mac=bytes(range(32)), sealed=b"\x92\x01\xc0"),
     Policy(subject="flow", name="top-talkers", policy="approve", changed_ms=1_763_264_600_500, changed_by="ada"),
