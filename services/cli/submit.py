@@ -17,6 +17,7 @@ from services.registry.errors import RegistryError
 from services.registry.snapshot import FollowedRegistry, followed_registry
 from services.registry.view import CORE, RegistryView
 from services.registry.write import write
+from services.sharing.words import shared_lines
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.flow.problems import FlowError
@@ -64,12 +65,13 @@ def submit(
                 "trouble": trouble,
                 "hosts": hosts,
                 "plan": plan.hash if plan is not None else None,
+                "shared": shared_lines(view, flow),
             }
         )
     elif trouble is not None:
         show_error(f"{flow} does not run: {trouble}", f"see stigmergy explain {flow} and stigmergy history {flow}")
     else:
-        what = f" runs on {', '.join(hosts)}" if wait else " is submitted"
+        what = "; it ".join([f" runs on {', '.join(hosts)}" if wait else " is submitted", *shared_lines(view, flow)])
         console.print(Text.assemble(("✓ ", "bold green"), (flow, "bold"), what), soft_wrap=True)
     if trouble is not None:
         raise typer.Exit(ExitCode.FAILURE)

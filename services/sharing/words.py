@@ -25,4 +25,4 @@ def _operators(view: RegistryView, segment: str) -> str:
 
 
 def _serves(entry: Placement) -> str:
-    return f"{', '.join(entry.operators)} also run for {', '.join(entry.serves)}"
+    return f"runs {', '.join(entry.operators)} for {', '.join(entry.serves)}, too"

@@ -25,7 +25,7 @@ def test_both_sides_are_told_what_is_shared_with_whom() -> None:
     """Who looks at one flow must not have to look at all of them."""
     view = both()
     assert ["reads what counts of f give"] == shared_lines(view, "g")
-    assert ["counts also run for g"] == shared_lines(view, "f")
+    assert ["runs counts for g, too"] == shared_lines(view, "f")
     assert (("g",), ()) == (lingers_for(view, "f"), lingers_for(view, "g"))
 
 
@@ -37,7 +37,7 @@ def test_a_withdrawn_flow_that_goes_on_for_others_says_so() -> None:
         each = view.placements[segment(SERVER, operator), 0]
         view.take(msgspec.structs.replace(each, host=None, epoch=2))
     row = next(row for row in flow_rows(view, ["a"]) if row["flow"] == "f")
-    assert ("lingering", ["counts also run for g"]) == (row["state"], row["shared"])
+    assert ("lingering", ["runs counts for g, too"]) == (row["state"], row["shared"])
     (told,) = explanation(view, "f", [])["segments"]
     assert "the flow is withdrawn, but others read this" == told["why"]
 
