@@ -229,3 +229,23 @@ def test_up_hands_its_arguments_to_the_check(tmp_path: Path) -> None:
         [tmp_path / "compose" / "up", *arguments], env=os.environ | path, capture_output=True, text=True, check=False
     )
     assert (1, arguments) == (ran.returncode, ran.stdout.split()), ran.stderr
+
+
+def test_up_names_all_others_where_no_modelling_service_is_wanted(tmp_path: Path) -> None:
+    """Compose would build the image with Spark for it, in minutes, and then start none."""
+    (tmp_path / "compose").mkdir()
+    (tmp_path / "compose" / "up").write_text((COMPOSE / "up").read_text())
+    (tmp_path / "compose" / "check").write_text("#!/bin/bash\n")
+    services = '{"services": {"kafka": {"image": "k"}, "redis": {"image": "r"}, "volumes": {"image": "v"}}}'
+    answers = f"case \"$*\" in *--services) printf 'host\\nmodels\\n' ;; *json) echo '{services}' ;; esac"
+    (tmp_path / "docker").write_text(f'#!/bin/bash\necho "$*" >>"{tmp_path}/notes"\n{answers}\n')
+    (tmp_path / "pyproject.toml").write_text('version = "1"\n')
+    for file in ("compose/up", "compose/check", "docker"):
+        (tmp_path / file).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = [tmp_path / "compose" / "up", "--scale", "models=0", "--scale", "host=2"]
+    ran = subprocess.run(command, env=os.environ | path, capture_output=True, text=True, check=False)
+    assert 0 == ran.returncode, ran.stderr
+    notes = (tmp_path / "notes").read_text().splitlines()
+    assert ["--scale=host=2", "host"] == next(line.split()[-2:] for line in notes if " up " in line)
+    assert not any("build" in line for line in notes)
