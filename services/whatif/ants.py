@@ -37,7 +37,7 @@ def let_ants_answer(then: World, *, seed: int) -> dict[str, Found]:
     for name, flow in sorted(then.flows.items()):
         here = {task.name: then.running.get((name, task.name)) for task in flow.tasks}
         hosts = {task: host for task, host in here.items() if host in body.cells}
-        # Live flows do not tap each other (decision 0123).
+        # What flows share stays as it is while they run (decision 0123): each is played with what it runs itself.
         alone = replace(flow, tasks=tuple(replace(task, identity="") for task in flow.tasks))
         if len(hosts) == len(flow.tasks):
             body.take_over(alone, {task: str(host) for task, host in hosts.items()})
