@@ -257,7 +257,8 @@ def cluster(
         "herd": f" --herd {herd}",
         "traffic": f" --flows {flows} --rate {rate:g} --seconds {seconds:g}",
     }
-    command = f"stigmergy bench cluster --only {','.join(params.chosen)} --hosts {hosts}"
+    command = f"stigmergy bench cluster --only {','.join(params.chosen)}"
+    command += f" --hosts {hosts}" if {"submit", "death"} & set(params.chosen) else ""
     command += "".join(options[name] for name in params.chosen) + (f" --world {world}" if world is not None else "")
     _show(results(f"{command} --seed {seed}", rows, seeds=[seed]), json_file)
 
@@ -282,4 +283,6 @@ def table(found: Results) -> Table:
 
 
 def _number(value: float) -> str:
+    if 0 < value < 0.1:  # a share of half a per cent is not 0.01
+        return f"{value:.4f}"
     return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
