@@ -38,7 +38,7 @@ async def blueprint(
         graph = await asyncio.to_thread(compiled, text)
         if segment_id not in {segment.id for segment in graph.segments}:
             raise CannotRunError(
-                f"flow {graph.spec.name} has no segment {segment_id} any more; place it anew with stigmergy run"
+                f"flow {graph.spec.name} has no segment {segment_id} any more; submit it anew with stigmergy submit"
             )
         counts = await broker.partitions()
         terms = terms or Terms()

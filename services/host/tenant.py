@@ -107,7 +107,7 @@ class Tenant:
         if wanted.text is None:
             flow = self.segment_id.rpartition(".")[0]
             raise NotKnownYetError(
-                f"revision {wanted.revision} of flow {flow} is not known; submit it with stigmergy run"
+                f"revision {wanted.revision} of flow {flow} is not known; submit it again with stigmergy submit"
             )
         await self._prepare(wanted.text, wanted.terms)
         assert self.segment is not None

@@ -72,7 +72,7 @@ def withdrawn(view: RegistryView, name: str, *, now_ms: int) -> list[Entry]:
     """The flow no longer wanted, and nothing of it placed anywhere but what other flows read."""
     known = flow_of(view, name)
     if known.state == "withdrawn":
-        raise RegistryError(f"flow {name} is withdrawn already", "run it again with stigmergy run FILE")
+        raise RegistryError(f"flow {name} is withdrawn already", "submit it again with stigmergy submit FILE")
     ended = msgspec.structs.replace(
         known, revision=known.revision + 1, state="withdrawn", changed_ms=now_ms, changed_by=WRITTEN_BY
     )
