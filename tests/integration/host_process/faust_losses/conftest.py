@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
 
 from services.registry.snapshot import read_to_end, reader
 from topics.flow.file import parse_graph
@@ -200,20 +200,13 @@ class Ours(Side):
         finally:
             consumer.close()
 
-    def stall(self, *, is_stalled: bool) -> None:
-        """Let the broker take nothing for the changelog, or take it again: it asks for more copies than it can have."""
+    def stall(self) -> None:
+        """Take the changelog's topic away: whoever writes to it waits. The next start makes it again."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         prefix = f"stig.flow.{self.stage.name}.changelog."
         (changelog,) = [name for name in admin.list_topics(timeout=10).topics if name.startswith(prefix)]
-        copies = "2" if is_stalled else "1"
-        entry = ConfigEntry("min.insync.replicas", copies, incremental_operation=AlterConfigOpType.SET)
-        change = ConfigResource(ResourceType.TOPIC, changelog, incremental_configs=[entry])
-        admin.incremental_alter_configs([change])[change].result(30)
-        asked = ConfigResource(ResourceType.TOPIC, changelog)
-        until(
-            lambda: admin.describe_configs([asked])[asked].result(30)["min.insync.replicas"].value == copies,
-            f"the changelog wants {copies} copies",
-        )
+        admin.delete_topics([changelog])[changelog].result(30)
+        until(lambda: changelog not in admin.list_topics(timeout=10).topics, "the changelog is gone")
 
 
 @pytest.fixture
