@@ -41,7 +41,7 @@ from placement.simulator.damage import Damage
 from placement.simulator.kernel import Kernel
 from placement.simulator.measured import delay_ms, links_ms
 from placement.simulator.message_sizes import size_bytes
-from placement.simulator.registry import ended_bookings, ended_taps, unserved_taps
+from placement.simulator.registry import ended_bookings, ended_taps, missed_activations, unserved_taps
 from placement.simulator.traffic import Traffic
 
 Decision = Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
@@ -441,6 +441,18 @@ class Body:
         for flow in sorted(self.leaders):
             if self._published_ms.get(flow, -math.inf) <= died_ms:
                 self._tell_leader(flow, HostLost(host))
+            elif self._has_forgotten(host, flow):
+                self.truth.remove(flow)
+                self.fallen.add(flow)
+                self._tell_leader(flow, HostLost(host))
+
+    def _has_forgotten(self, host: str, flow: str) -> bool:
+        """Whether a plan should run at a host that died between its commitment and the leader's word."""
+        leader = self.leaders[flow]
+        if leader.plan is None or host not in leader.running.values():
+            return False
+        booked = {(booking.flow, booking.epoch) for booking in self.cells[host].ledger.bookings()}
+        return host in self._damage.hosts or (flow, leader.plan.epoch) not in booked
 
     def _notice_return(self) -> None:
         self._notice_links()
@@ -461,9 +473,13 @@ class Body:
             for neighbour in sorted(links):
                 if cell.links_ms.get(neighbour) != links[neighbour]:
                     self._carry_out(host, cell.link_changed(neighbour, links[neighbour]))
-            # What has ended or moved elsewhere ends here too.
-            for ended in ended_bookings(host, cell.ledger.bookings(), self.leaders, self._epochs):
-                self._carry_out(host, cell.hear(ended, now_ms=self.kernel.now_ms, rng=self._rng(host)))
+            # What has ended or moved elsewhere ends here too, and what runs here is no mere promise.
+            bookings = cell.ledger.bookings()
+            for news in (
+                *ended_bookings(host, bookings, self.leaders, self._epochs),
+                *missed_activations(host, bookings, self.leaders),
+            ):
+                self._carry_out(host, cell.hear(news, now_ms=self.kernel.now_ms, rng=self._rng(host)))
         for flow, released in list(ended_taps(self.leaders)):
             self._tell_leader(flow, released)
         for flow, ending in list(unserved_taps(self.leaders)):

@@ -6,8 +6,8 @@ gone.
 
 from collections.abc import Iterator, Mapping
 
-from placement.ants.enforcement import Release
-from placement.cell_ledger import Booking
+from placement.ants.enforcement import Activation, Release
+from placement.cell_ledger import Booking, State
 from placement.leader import Leader
 from placement.leader_events import ServingEnds
 
@@ -27,6 +27,17 @@ def ended_bookings(
             ended = leader.plan.epoch
         if booking.epoch <= ended:
             found.append(Release(booking.flow, ended))
+    return found
+
+
+def missed_activations(host: str, bookings: list[Booking], leaders: Mapping[str, Leader]) -> list[Activation]:
+    """Plans that run here though the host has only committed to them: their activation got lost on a cut way."""
+    found = []
+    for booking in bookings:
+        leader = leaders.get(booking.flow)
+        runs = leader is not None and leader.plan is not None and leader.plan.epoch == booking.epoch
+        if leader is not None and runs and booking.state is not State.ACTIVE and host in leader.running.values():
+            found.append(Activation(booking.flow, booking.epoch, leader.host))
     return found
 
 

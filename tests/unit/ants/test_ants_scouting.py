@@ -63,6 +63,18 @@ def row(params: AntParams, *loads: Load, capacities: tuple[float, ...] = ()) -> 
     return cells
 
 
+@pytest.mark.parametrize(("params", "queued"), [(IMPROVED, False), (PAPER, True)])
+def test_the_papers_scouts_wait_in_queues_and_ours_do_not(params: AntParams, queued: bool) -> None:
+    """Ours have a topic of their own; the paper's travel as data does, and only the destination lets them pass."""
+    start, middle, _ = row(params, Load(), Load(), Load())
+    (out,) = step(scout(ORDER, "s", params.scouting, rng=Random(1)), start, params.scouting, now_ms=0.0, rng=Random(1))
+    assert isinstance(out, Send)
+    assert ("m0", queued) == (out.to, out.queued)
+    (last,) = step(out.message, middle, params.scouting, now_ms=0.0, rng=Random(1))
+    assert isinstance(last, Send)
+    assert ("d", False) == (last.to, last.queued)
+
+
 def test_each_scout_draws_its_own_load_cap_and_greediness() -> None:
     """Ants 3.7: the leader initialises scouts with random alpha and g."""
     scouts = [scout(ORDER, "s", PAPER.scouting, rng=Random(seed)) for seed in range(40)]
