@@ -96,7 +96,7 @@ def test_what_is_too_much_for_an_offset_survives_a_restart(
         flow = bench(timed, partitions=2)
         await flow.begin()
         await flow.send(values(0, 1, 1_500, 1_501))
-        await flow.until(lambda rows: len(rows) > 0)
+        await flow.until(lambda rows: len(rows) == 2)  # one of each partition
         await flow.stop()
         segments = await flow.begin(epoch=2)
         async with asyncio.timeout(TIMEOUT_S):
