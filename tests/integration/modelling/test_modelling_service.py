@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from services.lab.modelling.feed import operator_row
-from services.modelling.checkpoint import SHAPE
+from services.modelling.checkpoint import SHAPE, has_begun
 from tests.integration.modelling.ground import ARRIVALS, KEY, WINDOW_S, Ground, Pace, wait_until
 from topics.catalogue import METRICS_LINKS, METRICS_OPERATORS
 from topics.messages import LinkMetrics, Model, RejectedMetrics, Sketch
@@ -214,15 +214,17 @@ def test_without_a_checkpoint_that_it_can_read_it_begins_with_kept_metrics(groun
 
 def test_a_checkpoint_of_another_release_is_put_aside_at_once(ground: Ground, pace: Pace) -> None:
     """An upgrade with further sums costs no window, and no time with a query that can't begin."""
-    assert 0 == ground.service.end(signal.SIGTERM)
+    whole_window(ground, pace.first + WINDOW_S)
     checkpoint = ground.service.folder / "checkpoint"
+    wait_until(lambda: has_begun(checkpoint), "a committed batch")
+    assert 0 == ground.service.end(signal.SIGTERM)
     told = json.loads((checkpoint / SHAPE).read_text())
     told["columns"]["operator"].pop()
     (checkpoint / SHAPE).write_text(json.dumps(told))
     failures = ground.service.count("the query ended")
     ground.service.start()
     began = int(time.time())
-    assert any((checkpoint.with_name("checkpoint.outdated") / "commits").iterdir())
+    assert has_begun(checkpoint.with_name("checkpoint.outdated"))
     assert WINDOW_S == ground.model_of(KEY, began - 5).samples
     assert failures == ground.service.count("the query ended")
     whole_window(ground, began)
