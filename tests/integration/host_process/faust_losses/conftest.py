@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from services.registry.snapshot import read_to_end, reader
 from topics.flow.file import parse_graph
@@ -190,23 +189,6 @@ class Ours(Side):
 
     def restart(self) -> None:
         self.hosts.start("a", extra=["--allow", f"{self.folder}/"])
-
-    def written(self) -> int:
-        """How many results are on the sink, committed or not."""
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "test", "log_level": 0})
-        try:
-            at = TopicPartition(self.sink, 0)
-            return int(consumer.get_watermark_offsets(at, timeout=10)[1])
-        finally:
-            consumer.close()
-
-    def stall(self) -> None:
-        """Take the changelog's topic away: whoever writes to it waits. The next start makes it again."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        prefix = f"stig.flow.{self.stage.name}.changelog."
-        (changelog,) = [name for name in admin.list_topics(timeout=10).topics if name.startswith(prefix)]
-        admin.delete_topics([changelog])[changelog].result(30)
-        until(lambda: changelog not in admin.list_topics(timeout=10).topics, "the changelog is gone")
 
 
 @pytest.fixture
