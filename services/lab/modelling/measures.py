@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -92,6 +92,15 @@ class Seen:
     figures: list[tuple[float, dict[str, float]]] = field(default_factory=list)
     behind_s: int = 0
     """How many seconds no model knew when the feed ended."""
+    newest: dict[str, int] = field(default_factory=dict)
+
+    def learn(self, values: Mapping[str, bytes | None], now_s: float) -> None:
+        """What Redis has now of the watched keys."""
+        for model in models_in({key.encode(): value for key, value in values.items() if value is not None}):
+            since = self.newest.get(model.key, model.second - 1) + 1
+            for second in range(since, model.second + 1):
+                self.known_s[model.key, second] = now_s
+            self.newest[model.key] = max(since - 1, model.second)
 
 
 def measure(params: Params, settings: Settings, *, say: Say) -> list[Row]:
@@ -199,18 +208,12 @@ def _watching(redis_url: str, port: int, keys: Sequence[str]) -> Iterator[Seen]:
     seen, over = Seen(), threading.Event()
 
     def watch_models() -> None:
-        newest = dict.fromkeys(keys, 0)
         with Redis.from_url(redis_url) as redis:
             while not over.wait(POLL_S):
                 pipeline = redis.pipeline(transaction=False)
                 for key in keys:
                     pipeline.hget(hash_of(key), key)
-                values = dict(zip(keys, pipeline.execute(), strict=True))
-                now_s = time.time()
-                for model in models_in({key: value for key, value in values.items() if value is not None}):
-                    for second in range(newest[model.key] + 1 if newest[model.key] else model.second, model.second + 1):
-                        seen.known_s[model.key, second] = now_s
-                    newest[model.key] = max(newest[model.key], model.second)
+                seen.learn(dict(zip(keys, pipeline.execute(), strict=True)), time.time())
 
     def watch_figures() -> None:
         while not over.wait(LOOK_S):

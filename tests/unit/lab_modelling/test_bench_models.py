@@ -10,6 +10,8 @@ from services.lab.modelling.measures import Params, Seen, rows
 from services.lab.modelling.restart import FLOW_TIMEOUT_S, Outage, restart_rows, watch
 from services.lab.results import Row
 from services.settings import Settings
+from topics.catalogue import MODELS
+from topics.messages import Model, RateModel
 
 KEY = "rate/bench-0/operator-0"
 
@@ -87,3 +89,19 @@ def test_rows_whose_models_never_came_are_a_share_and_not_left_out() -> None:
     assert 1.5 == pytest.approx(made["metric to model, p95"].value)
     assert 0.5 == made["share of rows not modelled in time"].value
     assert 9.0 == made["models behind at the end of the feed"].value
+
+
+def model(second: int) -> bytes:
+    """Of a rate, as Redis has it."""
+    body = RateModel(flow="bench-0", segment="s", operator="operator-0", per_s=1.0, recent_per_s=1.0, recent_s=10)
+    told = Model(key=KEY, second=second, window_s=120, samples=9, error=None, made_ms=1, batch=1, body=body)
+    return MODELS.codec.encode(told, topic="t")
+
+
+def test_a_second_is_known_from_the_first_look_at_a_model_of_it_or_a_later_one() -> None:
+    """Models may skip seconds when a batch takes long: those were not readable before."""
+    seen = Seen()
+    seen.learn({KEY: None}, 1.0)
+    for now_s, second in ((2.0, 100), (2.5, 100), (4.0, 102), (4.5, 101)):
+        seen.learn({KEY: model(second), "rate/bench-1/operator-0": None}, now_s)
+    assert {(KEY, 100): 2.0, (KEY, 101): 4.0, (KEY, 102): 4.0} == seen.known_s
