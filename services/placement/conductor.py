@@ -13,7 +13,7 @@ from services.placement.plans import carry_out, check, cleared, is_carried_out, 
 from services.placement.sharing import kept_for_others, serve
 from services.placement.situation import Situation
 from services.placement.unfit import UnfitError
-from services.placement.wishes import answer, leave_drained, waits_for_word
+from services.placement.wishes import answer, is_early, leave_drained
 from services.registry.changes import Entry
 from services.registry.decisions import WEIGHED, decision
 from services.registry.view import RegistryView, Slot
@@ -59,7 +59,7 @@ class Conductor:
     def _wishes(self, situation: Situation) -> Iterator[Entry]:
         for request in sorted(situation.view.requests.values(), key=lambda each: each.asked_ms):
             is_new = request.kind != "propose" and request.request not in self._answered
-            if is_new and not waits_for_word(request, situation, self._params):
+            if is_new and not is_early(request, situation, self._params):
                 self._answered.add(request.request)
                 yield from answer(request, situation, self._carriage, self._params)
 

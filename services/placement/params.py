@@ -19,7 +19,8 @@ class PlacementParams:
     - `plan_patience_s`: how long a lost host's partitions wait for their leader's next plan;
     - `recovering_per_host_max`: a host gets no more lost partitions while so many are not yet running there;
     - `approval_age_s_max`: an older plan can't be approved; `drift`: nor one whose world has changed by so much;
-    - `word_patience_s`: how long the leader of a flow has to say what a plan rests on by now.
+    - `word_patience_s`: how long an approval waits for the flow to be read, and for its leader to say what the
+      plan rests on by now.
     """
 
     name: str

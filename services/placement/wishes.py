@@ -41,16 +41,15 @@ def answer(request: Request, situation: Situation, carriage: Carriage, params: P
         )
 
 
-def waits_for_word(request: Request, situation: Situation, params: PlacementParams) -> bool:
-    """Whether the flow's leader has yet to say what the plan rests on by now."""
+def is_early(request: Request, situation: Situation, params: PlacementParams) -> bool:
+    """Whether what an approval needs is on its way: the flow itself has yet to be read, or its leader's word."""
+    if request.kind != "approve" or situation.now_ms - request.asked_ms >= params.word_patience_s * 1_000:
+        return False
+    newest, known = situation.view.flows.get(request.flow), situation.flows.get(request.flow)
+    if newest is not None and (known is None or known.revision.revision < newest.revision):
+        return True
     plan = _wanted(request, situation)
-    return (
-        request.kind == "approve"
-        and plan is not None
-        and bool(plan.grounds)
-        and situation.now_ms - request.asked_ms < params.word_patience_s * 1_000
-        and _word(request, situation) is None
-    )
+    return plan is not None and bool(plan.grounds) and _word(request, situation) is None
 
 
 def _wanted(request: Request, situation: Situation) -> CommittedPlan | None:
@@ -68,7 +67,7 @@ def _word(request: Request, situation: Situation) -> Decision | None:
 def _approve(request: Request, situation: Situation, carriage: Carriage, params: PlacementParams) -> Iterator[Entry]:
     newest, known = situation.view.plans.get(request.flow), situation.flows.get(request.flow)
     if newest is None or known is None:
-        raise UnfitError(f"flow {request.flow} has no plan")
+        raise UnfitError(f"flow {request.flow} has no plan, or can't be read")
     plan = _wanted(request, situation)
     is_proposal = plan is not None and plan.hash != newest.hash
     if plan is None or (is_proposal and newest.epoch >= plan.epoch):

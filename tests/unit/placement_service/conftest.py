@@ -51,6 +51,8 @@ class Office:
     leader_terms: dict[str, int] = field(default_factory=dict)
     state: Any = "submitted"
     partitions: int = 2
+    has_read: bool = True
+    """Whether the flow has been read and its topics counted."""
     params: PlacementParams = field(default_factory=lambda: PlacementParams("p", "nowhere:1"))
 
     def __post_init__(self) -> None:
@@ -70,10 +72,10 @@ class Office:
             changed_ms=0,
         )
         self.view.take(flow)
-        known = KnownFlow(flow, GRAPH, {SEGMENT: self.partitions})
+        known = {"shop": KnownFlow(flow, GRAPH, {SEGMENT: self.partitions})} if self.has_read else {}
         live = frozenset(self.live - set(self.lost_since_ms))
         entries = self.conductor.look(
-            Situation(self.view, self.now_ms, live, self.lost_since_ms, {"shop": known}, self.leader_terms)
+            Situation(self.view, self.now_ms, live, self.lost_since_ms, known, self.leader_terms)
         )
         for _, message in entries:
             self.view.take(message)

@@ -90,6 +90,22 @@ def test_an_approval_carries_out_exactly_the_plan_that_it_names(office: Any, pic
     assert [] == office.look()
 
 
+def test_an_approval_waits_until_its_flow_has_been_read(office: Any, pick: Any) -> None:
+    """Flows are read aside. Who approves a plan right after submitting must not hear that there is none."""
+    office.rule("flow", "shop", "approve")
+    office.plan("a")
+    office.has_read = False
+    office.wish("r1", "approve", hash="hash-1")
+    assert [] == office.look()
+    office.has_read = True
+    assert ["placed", "approved"] == [kind for kind, _ in pick["decisions"](office.look())]
+    office.has_read = False
+    office.wish("r2", "approve", hash="hash-1")
+    assert [] == office.look()
+    office.now_ms += 8_000
+    assert [("refused", "flow shop has no plan, or can't be read")] == pick["decisions"](office.look())
+
+
 def test_a_plan_of_a_former_leader_is_not_carried_out_after_a_takeover(office: Any, pick: Any) -> None:
     """It was on its way when its leader lost the lease: only what the new one says counts, be it the same plan."""
     office.running_on("a")
