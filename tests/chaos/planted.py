@@ -97,7 +97,8 @@ def changelog_after_output() -> None:
             now_ms = self._context.now_ms()
             for operator, keys, values in changes:
                 await self._writer.write(self._changelogs[operator], self.partition, keys, values, [now_ms] * len(keys))
-            await self._writer.commit(self.plan.group, self._inputs.commits(self._snapshots.place))
+            note = self._note.text()
+            await self._writer.commit(self.plan.group, {at: (each, note) for at, each in self._inputs.offsets.items()})
 
     task.drained = nothing
     Task._commit = committed  # type: ignore[method-assign]

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from services.host.landmarks import Landmarks
 from services.host.memory import Memory
 from services.host.segment_plan import SegmentPlan
 from services.host.task_input import TaskInputs
@@ -166,10 +167,12 @@ def _place(operator: str, origin: Any) -> Place:
 def _kept(bootstrap: str, plan: SegmentPlan, partition: int, committed: Committed) -> Tables:
     """What a replica, or the next owner, would read of a task: its tables, and what its inputs remember."""
     inputs = TaskInputs(plan.inputs, partition)
-    place = inputs.resume({each.at: committed.get(tuple(each.at), (0, "")) for each in inputs.by_name.values()})
+    found = {each.at: committed.get(tuple(each.at), (0, "")) for each in inputs.by_name.values()}
+    remembered = asyncio.run(Landmarks(bootstrap, plan, partition).recall(inputs.note(found)))
+    inputs.resume(found, remembered)
     memory = Memory(plan, partition, bootstrap=bootstrap, caller=partial(LocalCaller, allow=oracle.ALLOW))
     try:
-        asyncio.run(memory.rebuild(place))
+        asyncio.run(memory.rebuild(remembered.snapshot))
         return oracle.remembered(plan, memory.program, inputs)
     finally:
         memory.discard()
