@@ -7,11 +7,12 @@ together. A BlockConsumer returns the Cython records as the broker's batches hol
 """
 
 from collections import OrderedDict
-from collections.abc import Container
+from collections.abc import Awaitable, Callable, Container
 from functools import partial
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult
 from aiokafka.errors import CorruptRecordException
 
@@ -39,6 +40,7 @@ class BlockConsumer(AIOKafkaConsumer):
     async def start(self) -> None:
         await super().start()
         self._fetcher._records = _Blocks()
+        self._fetcher._proc_fetch_request = partial(_fetch_or_hang_up, self._client, self._fetcher._proc_fetch_request)
 
     async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, Block]:
         """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called."""
@@ -47,6 +49,10 @@ class BlockConsumer(AIOKafkaConsumer):
                 return await self._fetcher.fetched_records(wanted, timeout_ms / 1_000)
             except _InterruptedError:
                 return {}
+
+    def wait_ms(self, wait_ms: int) -> None:
+        """How long the next fetches wait at a broker that has no records for them."""
+        self._fetcher._fetch_max_wait_ms = wait_ms
 
     def interrupt(self) -> None:
         """Let whoever waits for blocks have none, and ask anew."""
@@ -70,6 +76,23 @@ class UnreadableError(Exception):
 
 class _InterruptedError(Exception):
     """There is something else to wait for."""
+
+
+async def _fetch_or_hang_up(
+    client: AIOKafkaClient, fetch: Callable[..., Awaitable[bool]], assignment: Any, node_id: int, request: Any
+) -> bool:
+    """Fetch; a fetch that is given up, since others are assigned, takes its connection with it.
+
+    A broker answers the requests of a connection in turn: behind a fetch that waits there for records, the first of a
+    partition that has just moved here would wait, too.
+    """
+    try:
+        return await fetch(assignment, node_id, request)
+    finally:
+        connection = client._conns.get((node_id, ConnectionGroup.DEFAULT))
+        unanswered = [] if connection is None else [answer for _, _, answer in connection._requests]
+        if not assignment.active and unanswered and all(answer.done() for answer in unanswered):  # by nobody awaited
+            connection.close()
 
 
 class _Blocks(OrderedDict[TopicPartition, Any]):

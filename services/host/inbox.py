@@ -108,6 +108,8 @@ class Inbox:
             return held
         if not self._queue.empty():
             return self._queue.get_nowait()
+        if timeout_s is None:
+            return await self._queue.get()
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._queue.get()

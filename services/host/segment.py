@@ -48,10 +48,13 @@ PARKED_PAUSE_S_MIN, PARKED_PAUSE_S_MAX = 30.0, 600.0
 OUTAGES_COUNTED_MAX = 10
 PARKED_COUNTED_MAX = 10
 TICK_S = 1.0
-FETCH_WAIT_MS = 500
+FETCH_WAIT_MS = 1_000
+"""So long a fetch waits at the broker for records: when it is answered, all inputs have been heard of."""
+RESTING_FETCH_WAIT_MS = 5_000
+"""So long when all tasks rest: no clock of theirs runs then."""
 LOOK_MS = 2_000
 """So long the feed waits for what wakes it anyhow."""
-LISTENING_MS = 4 * FETCH_WAIT_MS
+LISTENING_MS = 2.5 * FETCH_WAIT_MS
 DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
 HANDOVER_PATIENCE_S = 10.0
@@ -138,6 +141,7 @@ class Segment:
             isolation_level="read_committed" if plan.reads_committed else "read_uncommitted",
             max_partition_fetch_bytes=1 << 20,
             fetch_max_wait_ms=FETCH_WAIT_MS,
+            consumer_timeout_ms=FETCH_WAIT_MS,
             retry_backoff_ms=50,
         )
         self._names = {each.topic: each.name for each in plan.inputs}
@@ -213,7 +217,6 @@ class Segment:
             await seat.writer.stop()
             seat.memory.discard()
         self.seats.pop(partition, None)
-        self._assign()
         if seat.state != "stopped":
             self._set(seat, "stopped")
 
@@ -253,8 +256,9 @@ class Segment:
                 seat.reason = str(error) if isinstance(error, BROKEN) else f"{type(error).__name__}: {error}"
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
-                seat.task = None
-                self._assign()
+                if seat.task is not None:
+                    seat.task = None
+                    self._assign()
                 if task is not None:
                     await self._leave(seat, task)
             if seat.state == "draining":
@@ -422,8 +426,10 @@ class Segment:
     async def _ticks(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            for task in self.tasks().values():
+            tasks = self.tasks().values()
+            for task in tasks:
                 task.tick(is_listening=self._is_listening(task))
+            self._consumer.wait_ms(RESTING_FETCH_WAIT_MS if all(task.rests for task in tasks) else FETCH_WAIT_MS)
 
     def _is_listening(self, task: Task) -> bool:
         """Whether the broker has lately answered for all inputs of a task, so that silence means that nothing came."""

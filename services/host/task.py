@@ -134,7 +134,8 @@ class Task:
         self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._inbox = Inbox()
         self._entry_bytes = 0.0
-        self._rests = False
+        self.rests = False
+        """Whether all its inputs are idle, so that nothing changes until something comes."""
         self._listened_ms = 0
         self._ticked_s = time.monotonic()
         self._is_dirty = False
@@ -206,7 +207,7 @@ class Task:
         if is_listening:
             self._listened_ms += round(min(now_s - self._ticked_s, TICK_S_MAX) * 1_000)
         self._ticked_s = now_s
-        if self._inbox.is_empty:
+        if self._inbox.is_empty and not (self.rests and not self._is_landmark_due):
             self._inbox.put(Order.TICK)
 
     async def run(self) -> None:
@@ -296,7 +297,7 @@ class Task:
         if not records:
             return
         now_ms = self._context.now_ms()
-        self._rests = False
+        self.rests = False
         self.meter.fetched(records, now_ms=now_ms)
         for parcel in self._inputs.read(input_name, records, now_ms=self._listened_ms):
             self._origin = parcel.origin
@@ -311,11 +312,11 @@ class Task:
         for name, news in self._inputs.moved(now_ms=self._listened_ms):
             await self._run(name, Parcel(news, Batch.empty(news.watermark_ms), [], self._origin), [], now_ms)
             self._touched()
-        if self._edges and not self._rests and self._inputs.is_idle(now_ms=self._listened_ms):
-            self._rests = True
+        if not self.rests and self._inputs.is_idle(now_ms=self._listened_ms):
+            self.rests = True
             for edge in self._edges:
                 await self._write_blocks(edge, edge.farewell(self._origin), now_ms, RESTS)
-            self._touched()
+                self._touched()
 
     async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
         """One batch through the program, and all that comes of it to the writer."""

@@ -16,6 +16,8 @@ from services.registry.submit import submit
 SEGMENTS = 50
 START_TIMEOUT_S = 180.0
 SETTLE_S, MEASURED_S = 3.0, 10.0
+RESTING_S = 35.0
+"""After the 30 s that a source may be silent, tasks rest."""
 
 
 def idle(ground: Ground, *, partitions: int, repetitions: int) -> list[Row]:
@@ -28,7 +30,7 @@ def idle(ground: Ground, *, partitions: int, repetitions: int) -> list[Row]:
         ground.say(f"submitting flow {number + 1} of {SEGMENTS}")
         flow = FILTER_PROJECT.flow(f"idle-{run_id}-{number}", source=source, sink=sink)
         slots |= set(submit(ground.bootstrap, flow, hosts=[host]).placements)
-    shares, megabytes = [], []
+    fresh, resting, megabytes = [], [], []
     for repetition in range(repetitions):
         ground.say(f"{SEGMENTS} idle segments of {partitions} partitions, repetition {repetition + 1} of {repetitions}")
         begun_ms = time.time_ns() // 1_000_000
@@ -43,10 +45,20 @@ def idle(ground: Ground, *, partitions: int, repetitions: int) -> list[Row]:
         with running([host_command(ground, host)], ground.folder / f"{host}.log") as (child,):
             wait_until(all_run, timeout_s=START_TIMEOUT_S, what=f"{len(slots)} tasks run", poll_s=0.5)
             time.sleep(SETTLE_S)
-            before_s, begin_s = cpu_s(child.pid), time.monotonic()
-            time.sleep(MEASURED_S)
-            shares.append(100 * (cpu_s(child.pid) - before_s) / (time.monotonic() - begin_s))
+            fresh.append(_share(child.pid))
+            time.sleep(RESTING_S)
+            resting.append(_share(child.pid))
             megabytes.append(psutil.Process(child.pid).memory_info().rss / 1e6)
     ground.drop_topics(run_id)
     name = f"{SEGMENTS} idle segments of {partitions} partition{'s' if partitions > 1 else ''}"
-    return [Row.of(f"{name}, CPU", shares, "% of a core"), Row.of(f"{name}, memory", megabytes, "MB")]
+    return [
+        Row.of(f"{name}, CPU", resting, "% of a core"),
+        Row.of(f"{name}, CPU just after their start", fresh, "% of a core"),
+        Row.of(f"{name}, memory", megabytes, "MB"),
+    ]
+
+
+def _share(pid: int) -> float:
+    before_s, begin_s = cpu_s(pid), time.monotonic()
+    time.sleep(MEASURED_S)
+    return 100 * (cpu_s(pid) - before_s) / (time.monotonic() - begin_s)

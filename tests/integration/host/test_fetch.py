@@ -42,3 +42,37 @@ def test_who_waits_for_idle_partitions_hears_of_changes(kafka: str, topic: Calla
             await consumer.stop()
 
     asyncio.run(story())
+
+
+def test_a_partition_that_comes_later_waits_for_no_fetch_of_others(kafka: str, topic: Callable[..., str]) -> None:
+    """A broker answers the requests of a connection in turn, and the fetch of idle partitions may wait there long."""
+    name = topic("later", partitions=2)
+    idle, late = TopicPartition(name, 0), TopicPartition(name, 1)
+
+    async def story() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=kafka)
+        await producer.start()
+        await producer.send_and_wait(name, b"one", partition=1)
+        await producer.stop()
+        consumer = BlockConsumer(
+            bootstrap_servers=kafka,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=HOUR_MS,
+            request_timeout_ms=2 * HOUR_MS,
+        )
+        await consumer.start()
+        try:
+            async with asyncio.timeout(60):
+                consumer.assign([idle])
+                while not consumer._subscription.subscription.assignment.state_value(idle).has_valid_position:
+                    await asyncio.sleep(0.01)
+                while not any(connection._requests for connection in consumer._client._conns.values()):
+                    await asyncio.sleep(0.01)
+                consumer.assign([idle, late])
+                blocks = await consumer.blocks({idle, late}, timeout_ms=HOUR_MS)
+                assert {late: [b"one"]} == {at: [r.value for r in block] for at, block in blocks.items()}
+        finally:
+            await consumer.stop()
+
+    asyncio.run(story())

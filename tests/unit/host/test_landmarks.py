@@ -20,7 +20,7 @@ from topics.messages import Landmark
 TEXT = """
 flow: shop
 sources:
-  orders: {topic: orders}
+  orders: {topic: orders, idle: 1ms}
 operators:
   large: {op: filter, input: orders, where: "size > 2"}
 sinks:
@@ -98,6 +98,27 @@ def test_an_idle_task_commits_again_what_it_has_committed() -> None:
         assert (42, NOW_MS + 1) == (offset, read_note(text).landmark_ms)
         (landmark,) = broker.landmarks
         assert ({"orders": 42}, 3, NOW_MS + 1) == (landmark.offsets, landmark.epoch, landmark.committed_ms)
+
+    asyncio.run(story())
+
+
+def test_a_task_that_rests_is_woken_for_its_landmark_alone() -> None:
+    """Time moves nothing any more, and fifty tasks that wake each second for that are a tenth of a core."""
+
+    async def story() -> None:
+        broker, clock = Broker(), Clock()
+        task = await recovered(broker, clock, (42, Note(NOW_MS, 12, PACKED).text()))
+        running = asyncio.create_task(task.run())
+        async with asyncio.timeout(60):
+            while not task.rests:
+                task.tick(is_listening=True)
+                await asyncio.sleep(0.01)
+        task.tick(is_listening=True)
+        assert task._inbox.is_empty
+        clock.now_ms += LANDMARK_EVERY_MS
+        await ticked_until_committed(task, broker, 1)
+        task.stop()
+        await running
 
     asyncio.run(story())
 
