@@ -63,6 +63,7 @@ def prepare_brokers(
     *,
     replication_max: int = REPLICATION_MAX,
     after: tuple[str, ...] = (),
+    optimises_late: bool = True,
 ) -> list[Process]:
     """Writes each broker's settings, formats its storage if it is new, and describes its process."""
     java = find_java()
@@ -74,7 +75,8 @@ def prepare_brokers(
         lines = [f"{key}={value}" for key, value in broker_properties(home, cluster, site, replication_max).items()]
         (folder / "server.properties").write_text("\n".join(lines) + "\n")
     _format_new(home, cluster, java.program, class_path)
-    brokers = [_describe(home, cluster, site, java.program, class_path) for site in cluster.sites]
+    options = _heap_options(len(cluster.sites), optimises_late=optimises_late)
+    brokers = [_describe(home, site, (java.program, *options), class_path) for site in cluster.sites]
     return [replace(broker, after=after) for broker in brokers]
 
 
@@ -134,13 +136,12 @@ def _door_properties(properties: dict[str, str | int], site: Site) -> dict[str, 
     }
 
 
-def _describe(home: Home, cluster: Cluster, site: Site, java: str, class_path: str) -> Process:
+def _describe(home: Home, site: Site, java: tuple[str, ...], class_path: str) -> Process:
     folder, logs = home.kafka / site.name, home.logs / site.name
     return Process(
         name=site.name,
         command=(
-            java,
-            *_heap_options(len(cluster.sites)),
+            *java,
             *_common_options(folder, logs, class_path),
             "kafka.Kafka",
             str(folder / "server.properties"),
@@ -162,10 +163,10 @@ LATE_OPTIMISING = (
 """Ten times the defaults: code that only the start needs is not worth optimising. Saves a third of the start's CPU."""
 
 
-def _heap_options(brokers: int) -> tuple[str, ...]:
+def _heap_options(brokers: int, *, optimises_late: bool) -> tuple[str, ...]:
     """One broker gets the optimising compiler, for its throughput; several share a machine and get less each."""
     if brokers == 1:
-        return ("-Xmx512m", *LATE_OPTIMISING)
+        return ("-Xmx512m", *(LATE_OPTIMISING if optimises_late else ()))
     return ("-Xmx320m", "-XX:TieredStopAtLevel=1")
 
 

@@ -65,6 +65,9 @@ class StackParams:
     silent_s: float = SILENT_S
     """After so long without a report a host is lost: for the hosts and the placement instances of the stack alike."""
 
+    optimises_late: bool = True
+    """Whether a broker's start may cost less, and its first minutes under load more."""
+
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= BROKERS_MAX:
             raise StackError(f"{self.brokers} brokers", f"choose between 1 and {BROKERS_MAX}")
@@ -182,7 +185,7 @@ class EmbeddedStack:
         """The brokers, and before them the ways of the world in which they stand."""
         world = self.params.world
         if world is None:
-            return prepare_brokers(self.home, cluster, class_path)
+            return prepare_brokers(self.home, cluster, class_path, optimises_late=self.params.optimises_late)
         self._world = world_record(world, cluster)
         links = prepare_links(self.home, world, cluster)
         after = tuple(process.name for process in links)

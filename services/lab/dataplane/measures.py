@@ -151,7 +151,12 @@ def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[
     with (
         tempfile.TemporaryDirectory(prefix="stig-bench-", ignore_cleanup_errors=True) as folder,
         EmbeddedStack(
-            StackParams(home=Path(folder) / "stack", kafka_home=settings.kafka_home, cache=settings.cache)
+            StackParams(
+                home=Path(folder) / "stack",
+                kafka_home=settings.kafka_home,
+                cache=settings.cache,
+                optimises_late=False,
+            )
         ) as stack,
     ):
         pids = tuple(each.pid for each in stack.records() if each.name.startswith("broker") and each.pid is not None)

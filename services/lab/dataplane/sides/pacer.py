@@ -19,7 +19,6 @@ def run(arguments: Sequence[str]) -> None:
             "bootstrap.servers": bootstrap,
             "partitioner": "murmur2_random",
             "enable.idempotence": True,
-            "linger.ms": 0,
             "queue.buffering.max.messages": 20_000,
         }
     )
