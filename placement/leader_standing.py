@@ -25,6 +25,8 @@ class Standing:
         self.enforcing: Enforcing | None = None
         self.dead: set[str] = set()
         """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
+        self.cut_off = False
+        """Its hosts live, but its data do not get from one to the next."""
         self.taps: dict[int, Offer] = {}
         """Task -> what the running plan taps for it."""
         self.avoided: set[str] = set()
@@ -67,7 +69,9 @@ class Standing:
         if self.dead:
             return Reason.LOST
         unserved = any(offer.flow in self.avoided for offer in self.taps.values())
-        return Reason.UNSERVED if unserved or self._strange_taps else Reason.WATCH
+        if unserved or self._strange_taps:
+            return Reason.UNSERVED
+        return Reason.CUT_OFF if self.cut_off else Reason.WATCH
 
     def bounds(self, seniority: int) -> Bounds:
         """What scouts have to respect."""
@@ -113,6 +117,7 @@ class Standing:
         before, tapped_before = self.running, self.taps
         self.plan, self.taps, self.enforcing, self._strange_taps = enforcing.plan, enforcing.taps, None, False
         self.dead.clear()
+        self.cut_off = False
         self.avoided.clear()
         kept = set(self.running.values())
         sites = _sites(self.running, self.taps)
