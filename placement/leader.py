@@ -216,9 +216,10 @@ class Leader:
     def _on_cut_off(self, event: CutOff, rng: Chance) -> list[LeaderEffect]:
         """Its own rounds would tell, but a flow that earns little may wait hours for two of them (decision 235)."""
         self._lessons.shun(*event.beyond, now_ms=self._now_ms)
-        if self.standing.why_look() is not Reason.WATCH:
-            return []  # it looks for another place already
-        self.standing.cut_off = True
+        looks = self.standing.why_look() is not Reason.WATCH
+        self.standing.cut = event
+        if looks:
+            return []
         self._failures = 0
         return [*self._abandon_enforcement(), *self._begin(Reason.CUT_OFF, rng)]
 
@@ -248,9 +249,9 @@ class Leader:
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on, nor wait for ants that found no way."""
         self._lessons.healed()
-        if self.standing.why_look() is Reason.CUT_OFF:
+        was_cut, self.standing.cut = self.standing.why_look() is Reason.CUT_OFF, None
+        if was_cut:
             # It never stopped, and may be whole again; if it is not, the leader hears so.
-            self.standing.cut_off = False
             self._failures = self._gave_up = 0
             return self._rest([])
         searching = self._search is not None and self._search.stage is Stage.SCOUTING

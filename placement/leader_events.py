@@ -36,6 +36,8 @@ class CutOff:
 
     beyond: tuple[str, ...]
     """Hosts of the plan that nothing from the leader reaches."""
+    mute: tuple[str, ...] = ()
+    """Flows that it taps and from which nothing arrives."""
 
 
 @dataclass(frozen=True, slots=True)

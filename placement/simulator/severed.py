@@ -19,7 +19,12 @@ def cut_off(leaders: Mapping[str, Leader], network: Network, down_hosts: Set[str
         reach = within_reach(network, leader.host)
         ends = {source.host for source in leader.flow.sources} | {sink.host for sink in leader.flow.sinks}
         if ends <= reach:
-            yield name, CutOff(tuple(sorted(set(leader.running.values()) - reach)))
+            mute = {
+                offer.flow
+                for task, offer in leader.standing.taps.items()
+                if offer.host not in reach or not _is_fed(leader, leaders, network, down_hosts, task)
+            }
+            yield name, CutOff(tuple(sorted(set(leader.running.values()) - reach)), tuple(sorted(mute)))
 
 
 def within_reach(network: Network, host: str) -> frozenset[str]:

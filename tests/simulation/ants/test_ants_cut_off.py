@@ -1,6 +1,7 @@
 """A link dies and a flow that runs behind it is cut off, though its ends are not and its hosts live."""
 
 import math
+from dataclasses import replace
 
 from placement.leader_events import GaveUp, Published
 from placement.model import Flow, Host, Link, RoutedNetwork, Sink, Source, Task, chain
@@ -59,6 +60,22 @@ def test_no_ants_leave_for_a_flow_whose_ends_are_parted() -> None:
     body.return_link("b", "x")
     body.run_for(DETECTION_MS)
     assert math.isfinite(body.latency_ms("f")), "it never stopped"
+
+
+def test_a_flow_that_taps_what_was_cut_off_finds_another_way() -> None:
+    """The flow that serves can't: its consumer is behind the dead link. Who taps it must not wait for it."""
+    serving = flow(end="x")
+    body = placed(serving)
+    body.submit(replace(serving, name="g", sinks=(Sink("out", "c"),)))
+    body.run_until_settled()
+    assert {"f"} == body.leaders["g"].standing.tapped_flows
+    body.lose_link("b", "x")
+    body.run_for(DETECTION_MS + 10_000.0)
+    assert math.isinf(body.latency_ms("f"))
+    assert math.isfinite(body.latency_ms("g"))
+    body.return_link("b", "x")
+    body.run_for(60_000.0)
+    assert [] == faults(body) + rest_faults(body)
 
 
 def test_a_link_that_is_soon_back_moves_nothing() -> None:
