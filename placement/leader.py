@@ -23,6 +23,7 @@ from placement.leader_attempt import Attempt, Reason
 from placement.leader_damping import Comparison, Damping
 from placement.leader_events import (
     Crowded,
+    CutOff,
     FlowChanged,
     GaveUp,
     Healed,
@@ -117,6 +118,7 @@ class Leader:
             Propose: self._on_propose,
             Withdraw: self._on_withdraw,
             HostLost: self._on_host_lost,
+            CutOff: self._on_cut_off,
             FlowChanged: self._on_flow_changed,
             PauseTold: self._on_pause_told,
             Crowded: self._on_crowded,
@@ -211,6 +213,16 @@ class Leader:
             return self._begin(attempt.reason, rng)
         return []
 
+    def _on_cut_off(self, event: CutOff, rng: Chance) -> list[LeaderEffect]:
+        """Its own rounds would tell, but a flow that earns little may wait hours for two of them (decision 235)."""
+        self._lessons.shun(*event.beyond, now_ms=self._now_ms)
+        looks = self.standing.why_look() is not Reason.WATCH
+        self.standing.cut = event
+        if looks:
+            return []
+        self._failures = 0
+        return [*self._abandon_enforcement(), *self._begin(Reason.CUT_OFF, rng)]
+
     def _on_flow_changed(self, event: FlowChanged, rng: Chance) -> list[LeaderEffect]:
         """The flow weighs something else now. If it is much else, look at once: a host that was right may be full."""
         same = [(edge.tail, edge.head) for edge in event.flow.edges] == [(e.tail, e.head) for e in self.flow.edges]
@@ -237,6 +249,11 @@ class Leader:
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on, nor wait for ants that found no way."""
         self._lessons.healed()
+        was_cut, self.standing.cut = self.standing.why_look() is Reason.CUT_OFF, None
+        if was_cut:
+            # It never stopped, and may be whole again; if it is not, the leader hears so.
+            self._failures = self._gave_up = 0
+            return self._rest([])
         searching = self._search is not None and self._search.stage is Stage.SCOUTING
         if searching or self.standing.why_look() is Reason.WATCH:
             return []

@@ -21,6 +21,7 @@ class Reason(Enum):
     WATCH = "a better place may have appeared"
     LOST = "a host of the flow was lost"
     UNSERVED = "a task that the flow taps is ending"
+    CUT_OFF = "its data did not get through where it ran"
     USER = "a user asked for it"
     HOT = "a hot spot is forecast where it runs"
     PROPOSE = "a user asked what it would do"

@@ -31,8 +31,18 @@ class HostLost:
 
 
 @dataclass(frozen=True, slots=True)
+class CutOff:
+    """The flow's hosts live, but its data do not get from one to the next; other hosts could still join its ends."""
+
+    beyond: tuple[str, ...]
+    """Hosts of the plan that nothing from the leader reaches."""
+    mute: tuple[str, ...] = ()
+    """Flows that it taps and from which nothing arrives."""
+
+
+@dataclass(frozen=True, slots=True)
 class Healed:
-    """A host or link came back: what could not be placed may find room now."""
+    """A host or link came back: what could not be placed may find room now, and what was cut off may be whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from placement.ants.routing import RoutingAntReturned
 from placement.ants.scouting import ScoutFailed
 from placement.leader_events import (
     Crowded,
+    CutOff,
     FlowChanged,
     Healed,
     HostLost,
@@ -50,6 +51,7 @@ WAITS_FOR: dict[type, frozenset[Phase]] = {
     Propose: frozenset({Phase.RESTING}),
     Withdraw: _WANTED,
     HostLost: _ALWAYS,
+    CutOff: _WANTED,
     Crowded: frozenset({Phase.RESTING, Phase.SEARCHING, Phase.ENFORCING}),
     HotSpotAhead: frozenset({Phase.RESTING, Phase.SEARCHING, Phase.ENFORCING}),
     Healed: frozenset({Phase.RESTING, Phase.SEARCHING}),

@@ -7,7 +7,7 @@ from placement.ants.effects import Send
 from placement.ants.enforcement import Activation, Release
 from placement.ants.order import Offer
 from placement.leader_attempt import Attempt, Bounds, Reason
-from placement.leader_events import ServedFrom, TapAsked
+from placement.leader_events import CutOff, ServedFrom, TapAsked
 from placement.leader_taps import Enforcing, Grants, ended
 from placement.model import Flow, Placement, Plan
 
@@ -25,6 +25,8 @@ class Standing:
         self.enforcing: Enforcing | None = None
         self.dead: set[str] = set()
         """Hosts of the running plan that were lost: nothing of the flow runs there any more."""
+        self.cut: CutOff | None = None
+        """Its hosts live, but its data do not get from one to the next."""
         self.taps: dict[int, Offer] = {}
         """Task -> what the running plan taps for it."""
         self.avoided: set[str] = set()
@@ -67,14 +69,17 @@ class Standing:
         if self.dead:
             return Reason.LOST
         unserved = any(offer.flow in self.avoided for offer in self.taps.values())
-        return Reason.UNSERVED if unserved or self._strange_taps else Reason.WATCH
+        if unserved or self._strange_taps:
+            return Reason.UNSERVED
+        return Reason.CUT_OFF if self.cut is not None else Reason.WATCH
 
     def bounds(self, seniority: int) -> Bounds:
         """What scouts have to respect."""
         index = self.flow.graph.task_index
         alive = {task: host for task, host in self.running.items() if host not in self.dead}
         kept = tuple(sorted(index[task] for task in self.grants.tasks))
-        return Bounds(alive, kept, tuple(sorted(self.avoided)), seniority)
+        mute = self.cut.mute if self.cut is not None else ()
+        return Bounds(alive, kept, tuple(sorted({*self.avoided, *mute})), seniority)
 
     def stopped_by(self, attempt: Attempt) -> list[str]:
         """Tasks that others tap and that would stop."""
@@ -113,6 +118,7 @@ class Standing:
         before, tapped_before = self.running, self.taps
         self.plan, self.taps, self.enforcing, self._strange_taps = enforcing.plan, enforcing.taps, None, False
         self.dead.clear()
+        self.cut = None
         self.avoided.clear()
         kept = set(self.running.values())
         sites = _sites(self.running, self.taps)

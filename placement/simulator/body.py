@@ -42,6 +42,7 @@ from placement.simulator.kernel import Kernel
 from placement.simulator.measured import delay_ms, links_ms
 from placement.simulator.message_sizes import size_bytes
 from placement.simulator.registry import ended_bookings, ended_taps, missed_activations, unserved_taps
+from placement.simulator.severed import cut_off
 from placement.simulator.traffic import Traffic
 
 Decision = Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
@@ -387,7 +388,7 @@ class Body:
         """A link dies; messages take other ways, or none."""
         self._damage.lose_link(a, b, now_ms=self.kernel.now_ms)
         self._rewire()
-        self.kernel.after(DETECTION_MS, self._notice_links)
+        self.kernel.after(DETECTION_MS, self._notice_link_loss)
 
     def return_link(self, a: str, b: str) -> None:
         """A link works again."""
@@ -445,6 +446,7 @@ class Body:
                 self.truth.remove(flow)
                 self.fallen.add(flow)
                 self._tell_leader(flow, HostLost(host))
+        self._notice_cuts()
 
     def _has_forgotten(self, host: str, flow: str) -> bool:
         """Whether a plan should run at a host that died between its commitment and the leader's word."""
@@ -454,10 +456,20 @@ class Body:
         booked = {(booking.flow, booking.epoch) for booking in self.cells[host].ledger.bookings()}
         return host in self._damage.hosts or (flow, leader.plan.epoch) not in booked
 
+    def _notice_link_loss(self) -> None:
+        self._notice_links()
+        self._notice_cuts()
+
     def _notice_return(self) -> None:
         self._notice_links()
         for flow in sorted(self.leaders):
             self._tell_leader(flow, Healed())
+        self._notice_cuts()
+
+    def _notice_cuts(self) -> None:
+        """The host from which data do not get further says so."""
+        for flow, news in list(cut_off(self.leaders, self.network, self._damage.hosts)):
+            self._tell_leader(flow, news)
 
     def _notice_links(self) -> None:
         """Every living cell compares its links with the network, and its promises with the registry."""

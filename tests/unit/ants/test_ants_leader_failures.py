@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
+from placement.ants.effects import SetTimer
 from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt
 from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured, MeasuringAnt
 from placement.ants.params import IMPROVED
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
+from placement.leader_attempt import Reason
 from placement.leader_events import (
+    CutOff,
     GaveUp,
     Healed,
     HostLost,
@@ -16,6 +19,7 @@ from placement.leader_events import (
     Published,
     TimerFired,
 )
+from placement.leader_phases import Phase
 from placement.queueing import Load
 from tests.unit.ants.leader_stage import PARAMS, Stage
 
@@ -65,6 +69,40 @@ def test_a_lost_host_starts_a_new_placement_at_once() -> None:
     stage.ants_return()
     (order,) = {ant.order.running for ant in stage.sent(ScoutingAnt)}
     assert order == (("x", 1),)
+
+
+def test_a_flow_that_is_cut_off_is_placed_anew_at_once_and_elsewhere() -> None:
+    """Its own rounds would tell, but not before the budget has paid for two of them: that may take hours."""
+    stage = Stage(params=replace(PARAMS, budget_share=1e-9)).placed("x", "y")
+    stage.tell(CutOff(("y",)))
+    assert len(stage.sent(RoutingAnt)) == PARAMS.placing.routing_ants
+    stage.ants_return()
+    assert {(("y", 0b11),)} == {ant.order.barred for ant in stage.sent(ScoutingAnt)}
+    stage.report("x", "x", cost_ms=500.0)
+    stage.report("x", "x", cost_ms=500.0)
+    assert stage.sent(EnforcementAnt), "whatever it costs: nothing arrives where it runs"
+    stage.tell(Enforced(2, committed=True))
+    assert stage.found(Published)
+    assert stage.leader.standing.why_look() is Reason.WATCH
+
+
+def test_a_leader_that_looks_for_a_cut_off_flow_does_not_begin_anew_with_every_fault() -> None:
+    """It hears of the cut again whenever anything dies."""
+    stage = Stage().placed("x", "y")
+    stage.tell(CutOff(("y",)))
+    assert [] == stage.tell(CutOff(("y",)))
+
+
+def test_a_flow_that_is_whole_again_before_it_found_another_place_stays() -> None:
+    """It never stopped; a move would only cost a pause."""
+    stage = Stage().placed("x", "y")
+    stage.tell(CutOff(("y",)))
+    stage.tell(Healed())
+    assert stage.leader.phase is Phase.RESTING
+    assert [timer.name for timer in stage.found(SetTimer)] == ["rest"]
+    stage.look_again(now_cost_ms=50.0)
+    stage.report("x", "x", cost_ms=50.0)
+    assert not stage.sent(EnforcementAnt)
 
 
 def test_a_user_s_request_does_not_make_it_forget_a_lost_host() -> None:
