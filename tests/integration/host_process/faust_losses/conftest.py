@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from services.registry.snapshot import read_to_end, reader
+from services.registry.changes import withdrawn
+from services.registry.snapshot import read_registry, read_to_end, reader
 from topics.flow.file import parse_graph
 
 PLAIN = Path(__file__).with_name("plain.py")
@@ -110,7 +111,7 @@ class Side:
 
     def read(self, topic: str) -> list[bytes]:
         with reader(self.bootstrap) as consumer:
-            return [record.value() for record in read_to_end(consumer, [TopicPartition(topic, 0)])]
+            return [record.value() or b"" for record in read_to_end(consumer, [TopicPartition(topic, 0)])]
 
     def committed(self) -> int:
         """The offset from which a new owner would go on."""
@@ -182,7 +183,16 @@ class Ours(Side):
     def start(self) -> None:
         """Host a, with the flow on it."""
         self.hosts.start("a", extra=["--allow", f"{self.folder}/"])
+        self.join()
+
+    def join(self) -> None:
+        """The flow on host a, which runs already."""
         self.stage.submit(self.hosts, "a")
+
+    def withdraw(self) -> None:
+        """End the flow; the host stays."""
+        self.stage.write(*withdrawn(read_registry(self.bootstrap), self.stage.name, now_ms=1))
+        self.until(lambda: {"stopped"} == {each.state for each in self.stage.statuses().values()}, "it has stopped")
 
     def kill(self) -> None:
         self.hosts.end("a", 9)
