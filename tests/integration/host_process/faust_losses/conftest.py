@@ -179,10 +179,11 @@ class Ours(Side):
 
     hosts: Any = None
     stage: Any = None
+    segment: str = ""
 
-    def start(self) -> None:
+    def start(self, *, program: Sequence[str] = ("services.host",)) -> None:
         """Host a, with the flow on it."""
-        self.hosts.start("a", extra=["--allow", f"{self.folder}/"])
+        self.hosts.start("a", extra=["--allow", f"{self.folder}/"], program=program)
         self.join()
 
     def join(self) -> None:
@@ -211,6 +212,6 @@ def ours(hosts: Any, stage: Callable, topic: Callable[..., str], tmp_path: Path)
         text = FLOW.replace("OPERATOR", OPERATORS[story]).replace("FOLDER", str(tmp_path))
         staged = stage(text.replace("{delivery}", delivery).replace("{sink}", sink), partitions=1)
         (segment,) = parse_graph(staged.text).segments
-        return Ours(staged.bootstrap, staged.source, sink, tmp_path, f"stig.{segment.id}", hosts, staged)
+        return Ours(staged.bootstrap, staged.source, sink, tmp_path, f"stig.{segment.id}", hosts, staged, segment.id)
 
     return make

@@ -25,6 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "stalled": {"broker_commit_interval": 0.5},
     "stale": {"broker_commit_interval": 3600.0},
     "neighbour-stops": {"processing_guarantee": "exactly_once", "broker_commit_interval": 0.5},
+    "neighbour-crashes": {},
 }
 HELD = 5
 
@@ -161,6 +162,15 @@ if STORY == "neighbour-stops":
         while True:
             tell_believed()
             await asyncio.sleep(0.05)
+
+
+if STORY == "neighbour-crashes":
+
+    @neighbour.task
+    async def crash() -> None:
+        """Something that it does beside its records fails."""
+        await until_there("crash")
+        raise RuntimeError("the database is away")
 
 
 async def embedded() -> None:

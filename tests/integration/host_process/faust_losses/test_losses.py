@@ -1,4 +1,5 @@
-"""Every way in which plain faust-streaming 0.15.3 is known to lose or repeat records, and that our segments do not.
+"""Every way in which plain faust-streaming 0.15.3 is known to lose or repeat records or to end what has no fault, and
+that our segments do not.
 
 Each story is told twice on the real broker. A new version of Faust that no longer loses makes the first test of a pair
 fail: then what DESIGN says of it, and perhaps how we use it, should be looked at again.
@@ -205,6 +206,35 @@ def test_our_exactly_once_goes_on_when_another_flow_on_its_host_ends(ours: Calla
     side.until(lambda: side.committed() >= COUNT, "all is committed")
     assert ALL == side.results()
     assert "ProducerClosed" not in side.hosts.log("a")  # a task whose producer is ended would begin anew and go on
+
+
+def test_plain_faust_ends_all_apps_when_one_crashes(plain: Callable) -> None:
+    """The crash walks up to the Worker, the parent of all, and down again to those without fault."""
+    side = plain("neighbour-crashes")
+    side.feed(FIRST)
+    process = side.start()
+    side.until_results(FIRST)
+    (side.folder / "crash").touch()
+    side.until(lambda: process.poll() is not None, "the program has ended")
+    assert 1 == process.returncode
+
+
+def test_our_crash_of_one_segments_app_reaches_no_other(ours: Callable) -> None:
+    """Each app is its own root: the host lives, and so does the other flow; even the flow of the app goes on."""
+    side, neighbour = ours("steady"), ours("steady")
+    side.start(program=("tests.integration.host_process.faust_losses.crashing_host", str(side.folder)))
+    neighbour.join()
+    for each in (side, neighbour):
+        each.feed(FIRST)
+        each.until_results(FIRST)
+    (side.folder / f"crash-{neighbour.segment}").touch()
+    side.until((side.folder / "crashed").exists, "it has crashed")
+    assert [neighbour.segment] == json.loads((side.folder / "crashed").read_text())
+    for each in (side, neighbour):
+        each.feed(REST)
+        each.until_results(REST)
+        assert ALL == each.results()
+    assert side.hosts.running["a"].poll() is None
 
 
 def test_plain_faust_commits_although_its_changelog_is_not_written(plain: Callable) -> None:
