@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from services.registry.snapshot import read_to_end, reader
+from services.registry.changes import withdrawn
+from services.registry.snapshot import read_registry, read_to_end, reader
 from topics.flow.file import parse_graph
 
 PLAIN = Path(__file__).with_name("plain.py")
@@ -110,7 +111,7 @@ class Side:
 
     def read(self, topic: str) -> list[bytes]:
         with reader(self.bootstrap) as consumer:
-            return [record.value() for record in read_to_end(consumer, [TopicPartition(topic, 0)])]
+            return [record.value() or b"" for record in read_to_end(consumer, [TopicPartition(topic, 0)])]
 
     def committed(self) -> int:
         """The offset from which a new owner would go on."""
@@ -178,11 +179,21 @@ class Ours(Side):
 
     hosts: Any = None
     stage: Any = None
+    segment: str = ""
 
-    def start(self) -> None:
+    def start(self, *, program: Sequence[str] = ("services.host",)) -> None:
         """Host a, with the flow on it."""
-        self.hosts.start("a", extra=["--allow", f"{self.folder}/"])
+        self.hosts.start("a", extra=["--allow", f"{self.folder}/"], program=program)
+        self.join()
+
+    def join(self) -> None:
+        """The flow on host a, which runs already."""
         self.stage.submit(self.hosts, "a")
+
+    def withdraw(self) -> None:
+        """End the flow; the host stays."""
+        self.stage.write(*withdrawn(read_registry(self.bootstrap), self.stage.name, now_ms=1))
+        self.until(lambda: {"stopped"} == {each.state for each in self.stage.statuses().values()}, "it has stopped")
 
     def kill(self) -> None:
         self.hosts.end("a", 9)
@@ -201,6 +212,6 @@ def ours(hosts: Any, stage: Callable, topic: Callable[..., str], tmp_path: Path)
         text = FLOW.replace("OPERATOR", OPERATORS[story]).replace("FOLDER", str(tmp_path))
         staged = stage(text.replace("{delivery}", delivery).replace("{sink}", sink), partitions=1)
         (segment,) = parse_graph(staged.text).segments
-        return Ours(staged.bootstrap, staged.source, sink, tmp_path, f"stig.{segment.id}", hosts, staged)
+        return Ours(staged.bootstrap, staged.source, sink, tmp_path, f"stig.{segment.id}", hosts, staged, segment.id)
 
     return make

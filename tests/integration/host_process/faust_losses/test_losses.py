@@ -1,4 +1,5 @@
-"""Every way in which plain faust-streaming 0.15.3 is known to lose or repeat records, and that our segments do not.
+"""Every way in which plain faust-streaming 0.15.3 is known to lose or repeat records or to end what has no fault, and
+that our segments do not.
 
 Each story is told twice on the real broker. A new version of Faust that no longer loses makes the first test of a pair
 fail: then what DESIGN says of it, and perhaps how we use it, should be looked at again.
@@ -19,6 +20,7 @@ from services.setaside.letters import read_letters
 
 COUNT = 20
 ALL = list(range(COUNT))
+FIRST, REST = ALL[: COUNT // 2], ALL[COUNT // 2 :]
 HELD = 5
 BOTH = pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
 
@@ -79,8 +81,8 @@ def test_our_record_at_which_a_function_raised_is_a_dead_letter(ours: Callable) 
     side.start()
     side.until_results([n for n in ALL if n != HELD])
     side.until(lambda: side.committed() >= COUNT, "all is committed")
-    (letter,) = [each.letter for each in read_letters(side.bootstrap, side.stage.name)]
-    assert (HELD, HELD) == (letter.origin.offset, json.loads(letter.value)["n"])
+    letters: list[Any] = [each.letter for each in read_letters(side.bootstrap, side.stage.name)]
+    assert [(HELD, HELD)] == [(letter.origin.offset, json.loads(letter.value)["n"]) for letter in letters]
 
 
 TIGHT = {"max.message.bytes": "1000"}
@@ -170,6 +172,71 @@ def test_our_exactly_once_shows_every_result_once(ours: Callable) -> None:
     assert [*ALL, COUNT] == side.results()
 
 
+def test_plain_fausts_exactly_once_commits_no_more_once_another_app_has_stopped(plain: Callable) -> None:
+    """Transactional producers belong to a class: the first app of a process that stops ends those of all others."""
+    side = plain("neighbour-stops")
+    side.feed(FIRST)
+    side.start()
+    side.until_results(FIRST)
+    side.until(lambda: side.committed() == len(FIRST), "it commits")
+    (side.folder / "stop").touch()
+    side.until((side.folder / "believed").exists, "the other app has stopped")
+    side.feed(REST)
+    side.until_results(REST)
+    side.until(lambda: believed(side) == COUNT, "it takes all for committed")
+    assert len(FIRST) == side.committed()
+
+
+def believed(side: Any) -> int:
+    """How far plain Faust takes its input for committed."""
+    return int((side.folder / "believed").read_text())
+
+
+def test_our_exactly_once_goes_on_when_another_flow_on_its_host_ends(ours: Callable) -> None:
+    """Each partition of a segment has a producer of its own, and ends no other."""
+    side, neighbour = ours("steady"), ours("steady")
+    side.start()
+    neighbour.join()
+    for each in (side, neighbour):
+        each.feed(FIRST)
+        each.until_results(FIRST)
+    neighbour.withdraw()
+    side.feed(REST)
+    side.until_results(REST)
+    side.until(lambda: side.committed() >= COUNT, "all is committed")
+    assert ALL == side.results()
+    assert "ProducerClosed" not in side.hosts.log("a")  # a task whose producer is ended would begin anew and go on
+
+
+def test_plain_faust_ends_all_apps_when_one_crashes(plain: Callable) -> None:
+    """The crash walks up to the Worker, the parent of all, and down again to those without fault."""
+    side = plain("neighbour-crashes")
+    side.feed(FIRST)
+    process = side.start()
+    side.until_results(FIRST)
+    (side.folder / "crash").touch()
+    side.until(lambda: process.poll() is not None, "the program has ended")
+    assert 1 == process.returncode
+
+
+def test_our_crash_of_one_segments_app_reaches_no_other(ours: Callable) -> None:
+    """Each app is its own root: the host lives, and so does the other flow; even the flow of the app goes on."""
+    side, neighbour = ours("steady"), ours("steady")
+    side.start(program=("tests.integration.host_process.faust_losses.crashing_host", str(side.folder)))
+    neighbour.join()
+    for each in (side, neighbour):
+        each.feed(FIRST)
+        each.until_results(FIRST)
+    (side.folder / f"crash-{neighbour.segment}").touch()
+    side.until((side.folder / "crashed").exists, "it has crashed")
+    assert [neighbour.segment] == json.loads((side.folder / "crashed").read_text())
+    for each in (side, neighbour):
+        each.feed(REST)
+        each.until_results(REST)
+        assert ALL == each.results()
+    assert side.hosts.running["a"].poll() is None
+
+
 def test_plain_faust_commits_although_its_changelog_is_not_written(plain: Callable) -> None:
     """flush() gives up after 100 ms without progress: input is committed, state is not, and a crash forgets it."""
     side = plain("stalled")
@@ -208,7 +275,7 @@ def test_plain_faust_takes_a_commit_that_was_refused_for_done(plain: Callable) -
     side.until_results(ALL)
     (side.folder / "commit").touch()
     side.until((side.folder / "believed").exists, "it has tried to commit")
-    assert (COUNT, 0) == (int((side.folder / "believed").read_text()), side.committed())
+    assert (COUNT, 0) == (believed(side), side.committed())
 
 
 @BOTH
