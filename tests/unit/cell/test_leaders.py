@@ -14,8 +14,10 @@ from placement.leader_phases import Phase
 from placement.model import Placement, Plan
 from services.host.cell.body import CellBody, Decided
 from services.host.cell.delays import Delays
-from services.host.cell.leaders import PLACING_MAX, Leaders, Surface
+from services.host.cell.leaders import Leaders
+from services.host.cell.led import Surface
 from services.host.cell.pins import pin
+from services.host.cell.turns import PLACING_MAX
 from services.registry.decisions import WEIGHED
 from services.registry.lease import lease_of
 from services.registry.view import RegistryView
