@@ -14,7 +14,6 @@ import structlog
 
 from placement.admission import why_refused
 from placement.leader import Leader
-from placement.leader_attempt import Reason
 from placement.leader_events import (
     FlowChanged,
     GaveUp,
@@ -22,8 +21,6 @@ from placement.leader_events import (
     HostLost,
     HotSpotAhead,
     PauseTold,
-    Place,
-    Propose,
     Proposed,
     Published,
     Stayed,
@@ -39,12 +36,13 @@ from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.known_models import KnownModels, is_warning
 from services.host.cell.led import Led, Surface
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import Prediction, Reckoned, ended_plan, plan_message, proposal_message, weighed
+from services.host.cell.plan_words import Prediction, Reckoned, ended_plan, plan_message, proposal_message
 from services.host.cell.rows import RecentRows
 from services.host.cell.served import served_at, served_model
 from services.host.cell.succession import Succession
 from services.host.cell.taps import AreWhole, Taps
 from services.host.cell.turns import Turns
+from services.host.cell.wishes import Wishes
 from services.host.graphs import compiled
 from services.registry.lease import lease_of
 from services.registry.pauses import pause_model
@@ -52,13 +50,11 @@ from services.registry.view import RegistryView
 from services.sharing.counts import fixed_taps
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import FlowRevision, HotSpotModel, Model, Request, SegmentTap
+from topics.messages import FlowRevision, HotSpotModel, Model, SegmentTap
 
 log = structlog.get_logger(__name__)
 
 REMODEL_EVERY_MS = 5_000.0
-WISH_AGE_MS_MAX = 60_000.0
-"""A wish older than this was meant for a leader before this one."""
 DRIFT = 0.15
 """A flow whose numbers have changed by this share is told to its leader as changed."""
 
@@ -111,11 +107,9 @@ class Leaders:
         self._chronicle = Chronicle(body.host, publish, now_ms=now_ms)
         self._turns = Turns(body)
         self._succession = Succession(body, self._turns, self._chronicle, params)
-        self._wishes_seen: set[str] = set()
+        self._wishes = Wishes(body, self._turns, self._chronicle, reckoned=self._reckoned, now_ms=now_ms)
         self._pauses_ms = -math.inf
         """When leaders were last told what moves cost."""
-        self._dry_runs: dict[str, Request] = {}
-        """Flow -> who wants to know what its leader would do, until it has time for that."""
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -146,7 +140,7 @@ class Leaders:
             if found:
                 self._turns.soon(flow, Healed())
         self._tell_pauses(view)
-        self._take_wishes(view)
+        self._wishes.take(view, self._led)
         self._turns.give()
         await self._explain_refusals()
         await self._chronicle.send(term_of=self._term)
@@ -336,55 +330,6 @@ class Leaders:
         if model.seen:
             for flow in self.flows:
                 self._body.tell_leader(flow, PauseTold(model.predict(None, None, unread_changes=0)))
-
-    def _take_wishes(self, view: RegistryView) -> None:
-        """A person asks what a leader would do, or what a plan rests on by now; what it then says is the answer."""
-        oldest_ms = self._now_ms() - WISH_AGE_MS_MAX
-        for name, request in view.requests.items():
-            if name in self._wishes_seen or request.flow not in self._led or request.asked_ms < oldest_ms:
-                continue
-            if request.kind == "propose":
-                self._wishes_seen.add(name)
-                self._dry_runs[request.flow] = request
-            elif request.kind == "approve":
-                self._weigh(request, view)
-        for flow, request in list(self._dry_runs.items()):
-            if flow not in self._led or request.asked_ms < oldest_ms:
-                del self._dry_runs[flow]
-            else:
-                self._try_dry_run(flow, request)
-
-    def _try_dry_run(self, flow: str, request: Request) -> None:
-        """As soon as the leader is free; one that has no place for its flow looks for one anyway, and tells."""
-        leader = self._body.leaders[flow]
-        reason = leader.standing.why_look()
-        if leader.phase is not Phase.RESTING or reason not in (Reason.WATCH, Reason.FIRST):
-            return
-        del self._dry_runs[flow]
-        self._chronicle.asked(flow, request.request)
-        if reason is Reason.WATCH:
-            self._body.tell_leader(flow, Propose())
-        else:
-            self._turns.soon(flow, Place())
-
-    def _weigh(self, request: Request, view: RegistryView) -> None:
-        """Say what a plan rests on by now; the placement service compares it with what it was made for."""
-        led, flow = self._led[request.flow], request.flow
-        tasks = {task.name for task in led.model.flow.tasks}
-        for plan in (view.plans.get(flow), view.proposals.get(flow)):
-            if plan is not None and plan.hash == request.hash and set(plan.hosts) == tasks:
-                self._wishes_seen.add(request.request)
-                word = weighed(
-                    plan,
-                    led.model,
-                    self._reckoned(),
-                    now_cost_ms=led.now_cost_ms,
-                    by=self._body.host,
-                    now_ms=int(self._now_ms()),
-                    request=request.request,
-                )
-                self._chronicle.note(word)
-                return
 
     def _term(self, flow: str) -> int | None:
         return self._leases.term(lease_of(flow))
