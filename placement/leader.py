@@ -20,7 +20,6 @@ from placement.ants.routing import RoutingAntReturned
 from placement.ants.scouting import ScoutFailed
 from placement.chance import Chance
 from placement.leader_attempt import Attempt, Reason
-from placement.leader_damping import Comparison, Damping
 from placement.leader_events import (
     Crowded,
     CutOff,
@@ -49,14 +48,12 @@ from placement.leader_params import LeaderParams
 from placement.leader_phases import WAITS_FOR, Phase
 from placement.leader_purse import Purse
 from placement.leader_release import measuring_ant
+from placement.leader_rounds import Rounds
 from placement.leader_search import Means, Search, Stage
 from placement.leader_standing import Standing
 from placement.leader_taps import Enforcing, answer
+from placement.leader_weighing import COMPARED, OPTIONAL, Weighed, Weighing
 from placement.model import Flow, Plan
-from placement.subqueries import subqueries
-
-_OPTIONAL = (Reason.WATCH, Reason.HOT, Reason.PROPOSE)
-"""Reasons for which a flow that runs may as well stay where it is."""
 
 LeaderEffect = Send | SetTimer | Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
 
@@ -94,24 +91,15 @@ class Leader:
         self.purse = Purse(params)
         self._means = Means(self.host, params, ants, fastest_capacity, self.purse)
         self._seniority = seniority
-        self._damping = Damping(params)
+        self._weighing = Weighing(params)
+        self._rounds = Rounds(flow, params, self.purse)
         self._search: Search | None = None
         self._failures = 0
         """Attempts that failed in a row."""
         self._gave_up = 0
         """How often in a row."""
         self._round = 0
-        self._measured: Measured | None = None
-        self._unmeasured_rounds = 0
-        self._alarmed = False
-        """A host of the flow became crowded during the present search."""
-        self._warned_ms = -math.inf
-        """When ants were last sent because of a hot spot ahead."""
         self._lessons = Lessons(params.shun_ms)
-        self._looking_at = self._looked_at = flow
-        """The flow as it was when ants left for it: for this search, and for the last one that told something."""
-        self._hops = 1
-        """Of the scouts that found the running plan."""
         self._now_ms = now_ms
         self._reacts: dict[type, Callable[[Any, Chance], list[LeaderEffect]]] = {
             Place: self._on_place,
@@ -231,20 +219,14 @@ class Leader:
         if self.plan is not None:
             self._earn()
         watching = self.phase is Phase.RESTING and self.standing.why_look() is Reason.WATCH
-        if not watching or not self._has_drifted or self._round_free_at_ms() > self._now_ms:
+        if not watching or not self._rounds.has_drifted(self.flow) or not self._is_round_free:
             return []
         self._failures = 0
         return self._begin(Reason.WATCH, rng)
 
     def _on_pause_told(self, event: PauseTold, _: Chance) -> list[LeaderEffect]:
-        self._damping.pause_ms = event.pause_ms
+        self._weighing.damping.pause_ms = event.pause_ms
         return []
-
-    @property
-    def _has_drifted(self) -> bool:
-        """Whether the flow has become another since ants last brought news of it: worth ants on credit."""
-        share = self.params.look_at_drift
-        return self.params.watch and share is not None and self.flow.drift_from(self._looked_at) >= share
 
     def _on_healed(self, _: Healed, rng: Chance) -> list[LeaderEffect]:
         """A leader that gave up need not sleep on, nor wait for ants that found no way."""
@@ -268,9 +250,9 @@ class Leader:
         if not (self.params.watch and self.params.heed_alarms) or event.host not in self.running.values():
             return []
         if self.phase is not Phase.RESTING:
-            self._alarmed = True
+            self._rounds.alarmed = True
             return []
-        if self._round_free_at_ms() > self._now_ms:
+        if not self._is_round_free:
             return []
         self._failures = 0
         return self._begin(self.standing.why_look(), rng)
@@ -280,14 +262,11 @@ class Leader:
         if not self.params.watch or event.host not in self.running.values():
             return []
         if self.phase is not Phase.RESTING:
-            self._alarmed = True
+            self._rounds.alarmed = True
             return []
-        if self._now_ms - self._warned_ms < self.params.watch_every_ms or self.standing.why_look() is not Reason.WATCH:
+        watching = self.standing.why_look() is Reason.WATCH
+        if not watching or not self._rounds.heed_warning(self.flow, now_ms=self._now_ms):
             return []
-        owed = self.params.hot_rounds_owed_max
-        if owed is not None and self._round_free_at_ms(owed_rounds=owed) > self._now_ms:
-            return []
-        self._warned_ms = self._now_ms
         self._failures = 0
         return self._begin(Reason.HOT, rng)
 
@@ -310,24 +289,14 @@ class Leader:
         assert search is not None
         effects = search.step(news, now_ms=self._now_ms, rng=rng) if search.stage is not Stage.FOUND else []
         if search.stage is Stage.FOUND:
-            waits = self._awaits_measure and not isinstance(news, TimerFired)
+            waits = self._weighing.awaits_measure(search.attempt.reason) and not isinstance(news, TimerFired)
             return [] if waits else self._decide(rng)
         return self._try_again(search.why, rng) if search.stage is Stage.FAILED else [*effects]
-
-    @property
-    def _awaits_measure(self) -> bool:
-        """Whether what was found is to be compared with what runs, and the ant that asks for that is still out.
-
-        Where a flow begins and ends on one host, scouts are home before any ant that has to go elsewhere. It is waited
-        for as long as for the scouts.
-        """
-        reason = self._attempt.reason if self._attempt is not None else None
-        return reason in (*_OPTIONAL, Reason.USER) and self._measured is None
 
     def _on_measured(self, news: Measured, rng: Chance) -> list[LeaderEffect]:
         if news.round != self._round:
             return []
-        self._measured = news
+        self._weighing.measured = news
         found = self._search is not None and self._search.stage is Stage.FOUND
         return self._decide(rng) if found else []
 
@@ -396,10 +365,8 @@ class Leader:
     def _begin(self, reason: Reason, rng: Chance) -> list[LeaderEffect]:
         """Start to look for a complete placement."""
         self._round += 1
-        self._looking_at = self.flow
-        # A flow that may be cut off where it runs, or has lost a host, goes wherever it can.
-        damped = reason in _OPTIONAL and self._unmeasured_rounds == 0
-        barred = self._damping.cooling(now_ms=self._now_ms) if damped else ()
+        self._rounds.begin(self.flow)
+        barred = self._weighing.barred(reason, now_ms=self._now_ms)
         bounds = replace(self.standing.bounds(self._seniority), barred=barred)
         bounds = self._lessons.taught(bounds, self.flow.graph.task_count, now_ms=self._now_ms)
         self.phase = Phase.SEARCHING
@@ -413,9 +380,9 @@ class Leader:
             paid=self.plan is not None,
             probing=self._gave_up > 0,
         )
-        self._measured = None
+        self._weighing.measured = None
         route: list[LeaderEffect] = [*self._search.begin(now_ms=self._now_ms)]
-        if reason not in (*_OPTIONAL, Reason.USER):
+        if reason not in COMPARED:
             return route
         social = self.ants.scouting.social
         measure = measuring_ant(
@@ -429,9 +396,9 @@ class Leader:
         assert search is not None
         attempt = search.attempt
         self._failures += 1
-        watching = attempt.reason in _OPTIONAL
+        watching = attempt.reason in OPTIONAL
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
-        affordable = not watching or (bool(self._lessons) and self._round_free_at_ms() <= self._now_ms)
+        affordable = not watching or (bool(self._lessons) and self._is_round_free)
         # After giving up once, a look that finds nothing is not worth another: ants without end would fill the network.
         tired = self._gave_up > 0 or self._failures >= self.params.max_failed_searches
         hopeless = tired and search.stage is Stage.FAILED
@@ -456,34 +423,31 @@ class Leader:
             # Scouts hold each chain to the bound; together the chains may still break it.
             whole = f"the whole flow would take {attempt.own_ms:.1f} ms, its bound is {self.flow.latency_bound_ms:g} ms"
             return self._try_again(whole, rng)
-        if attempt.reason in _OPTIONAL or (attempt.reason is Reason.USER and self._measured is not None):
-            now_cost = self._present_cost_ms()
-            comparison = Comparison(
-                now_cost, attempt.cost_ms, self.standing.moves_to(attempt), cut_off=self._measured is None
-            )
-            beta = self.flow.beta if attempt.reason in (Reason.WATCH, Reason.PROPOSE) else 1.0
-            objection = self._damping.objection(comparison, beta=beta, now_ms=self._now_ms)
-            if attempt.reason is Reason.PROPOSE and comparison.moves:
-                return self._propose(attempt, now_cost, objection)
-            if objection is not None:
-                self._looked_at = self._looking_at
-                own_ms = self._measured.own_ms if self._measured is not None else math.nan
-                return self._rest([Stayed(self.flow.name, now_cost, attempt.cost_ms, objection, own_ms)])
+        if self._weighing.can_compare(attempt.reason):
+            moves = self.standing.moves_to(attempt)
+            weighed = self._weighing.weigh(attempt, moves, beta=self.flow.beta, now_ms=self._now_ms)
+            if attempt.reason is Reason.PROPOSE and moves:
+                return self._propose(attempt, weighed)
+            if weighed.objection is not None:
+                self._rounds.learned()
+                stayed = Stayed(
+                    self.flow.name, weighed.now_cost_ms, attempt.cost_ms, weighed.objection, weighed.now_own_ms
+                )
+                return self._rest([stayed])
         return self._enforce()
 
-    def _present_cost_ms(self) -> float:
-        """What the flow costs where it runs; infinite once two measuring ants in a row have not come back."""
-        self._unmeasured_rounds = 0 if self._measured is not None else self._unmeasured_rounds + 1
-        if self._measured is not None:
-            return self._measured.cost_ms
-        return math.inf if self._unmeasured_rounds >= 2 else math.nan
-
-    def _propose(self, attempt: Attempt, now_cost_ms: float, objection: str | None) -> list[LeaderEffect]:
+    def _propose(self, attempt: Attempt, weighed: Weighed) -> list[LeaderEffect]:
         """Tell what was found. Its epoch is the next one, and stays free: a proposal binds nobody."""
         plan = Plan.between(self.flow.name, self.epoch + 1, self.standing.placement, attempt.placement(self.flow))
-        now_own_ms = self._measured.own_ms if self._measured is not None else math.nan
-        found = tuple(attempt.alternatives)
-        proposed = Proposed(plan, attempt.cost_ms, attempt.own_ms, now_cost_ms, now_own_ms, objection, found)
+        proposed = Proposed(
+            plan,
+            attempt.cost_ms,
+            attempt.own_ms,
+            weighed.now_cost_ms,
+            weighed.now_own_ms,
+            weighed.objection,
+            tuple(attempt.alternatives),
+        )
         return self._rest([proposed])
 
     def _enforce(self) -> list[LeaderEffect]:
@@ -509,8 +473,8 @@ class Leader:
         assert attempt is not None
         told, left = self.standing.switch(home=self.host)
         self._gave_up = 0
-        self._damping.left(left, now_ms=self._now_ms)
-        self._hops, self._looked_at = attempt.hops, self._looking_at
+        self._weighing.damping.left(left, now_ms=self._now_ms)
+        self._rounds.learned(hops=attempt.hops)
         self._earn()
         assert self.plan is not None
         published = Published(
@@ -519,8 +483,8 @@ class Leader:
             attempt.reason.value,
             own_ms=attempt.own_ms,
             alternatives=tuple(attempt.alternatives),
-            now_cost_ms=self._measured.cost_ms if self._measured is not None else math.nan,
-            now_own_ms=self._measured.own_ms if self._measured is not None else math.nan,
+            now_cost_ms=self._weighing.now_cost_ms,
+            now_own_ms=self._weighing.now_own_ms,
         )
         return self._rest([*told, published])
 
@@ -532,16 +496,15 @@ class Leader:
             return [*effects, SetTimer(self.flow.name, "rest", self._now_ms + after_ms)]
         if self.plan is None or not self.params.watch:
             return effects
-        pause_ms, self._alarmed = 0.0 if self._alarmed else self.params.watch_every_ms, False
-        at_ms = max(self._now_ms + pause_ms, self._round_free_at_ms())
+        at_ms = self._rounds.next_at_ms(self.flow, now_ms=self._now_ms)
         return effects if math.isinf(at_ms) else [*effects, SetTimer(self.flow.name, "rest", at_ms)]
 
     def _earn(self) -> None:
-        self.purse.earn(self.flow.graph, self.standing.where, hops=self._hops, now_ms=self._now_ms)
+        self._rounds.earn(self.flow, self.standing.where, now_ms=self._now_ms)
 
-    def _round_free_at_ms(self, *, owed_rounds: int = 0) -> float:
-        owed = max(owed_rounds, self.params.owed_rounds_max if self._has_drifted else 0)
-        return self.purse.round_free_at_ms(len(subqueries(self.flow.graph)), now_ms=self._now_ms, owed_rounds=owed)
+    @property
+    def _is_round_free(self) -> bool:
+        return self._rounds.are_free(self.flow, now_ms=self._now_ms)
 
     def _patience(self, wait_ms: float) -> SetTimer:
         return SetTimer(self.flow.name, "patience", self._now_ms + wait_ms)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 import psutil
 import structlog
 
-from services.host.segment import OverMemoryError, Segment
+from services.host.seat import OverMemoryError
+from services.host.segment import Segment
 
 log = structlog.get_logger(__name__)
 

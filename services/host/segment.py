@@ -1,52 +1,38 @@
 """A segment on a host: one Faust app, one consumer, and a task for each partition that the registry gives to this host.
 
 The feed fetches blocks and puts them into the app; the app's agent hands each to its task. A task that fails is made
-anew from what it had committed, after a pause that grows; one that keeps failing parks, with its reason, and is tried
-again after a long pause, or when it is assigned again. Taking or giving up a partition touches the others only in that
-their fetches are asked for again.
+anew from what it had committed, when its seat says so or when it is assigned again. Taking or giving up a partition
+touches the others only in that their fetches are asked for again.
 """
 
 import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError
+from aiokafka.errors import OffsetOutOfRangeError
 
-from services.host.beginnings import FirstRecordsGoneError, check_beginnings
+from services.host.beginnings import check_beginnings
 from services.host.committed import committed_offsets
-from services.host.disk import StateFullError
 from services.host.ending import end
 from services.host.fetch import BlockConsumer, UnreadableError
-from services.host.landmarks import Landmarks, OffsetsLostError
+from services.host.landmarks import Landmarks
 from services.host.memory import Memory
 from services.host.outage import told_as_outage
+from services.host.seat import Seat
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
-from services.host.streaks import FailsOnEverythingError, Streaks
+from services.host.streaks import Streaks
 from services.host.task import Task, TaskContext
-from services.host.writer import Writer
-from services.operators.calls import BrokenFunctionError
 from topics.messages import SegmentState, SegmentStep
 
 log = structlog.get_logger(__name__)
 
-RESTART_PAUSE_S_MIN, RESTART_PAUSE_S_MAX = 0.1, 5.0
-OUTAGE_PAUSE_S_MAX = 1.0
-FAILURES_MAX = 8
-"""So many failures in a row, without a commit between them, park a task."""
-BROKEN_MAX = 3
-"""The same for what is known not to pass by itself, such as an operator that has failed on many records."""
-PARKED_PAUSE_S_MIN, PARKED_PAUSE_S_MAX = 30.0, 600.0
-"""What is parked is tried again: what an operator needs may come back without anybody touching the flow."""
-OUTAGES_COUNTED_MAX = 10
-PARKED_COUNTED_MAX = 10
 TICK_S = 1.0
 FETCH_WAIT_MS = 1_000
 """So long a fetch waits at the broker for records: when it is answered, all inputs have been heard of."""
@@ -59,37 +45,6 @@ DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
 HANDOVER_PATIENCE_S = 10.0
 """How long a new owner waits for the former one's word. A former owner that is gone is told to nobody but us."""
-
-
-class OverMemoryError(Exception):
-    """The host takes too much memory, and this partition has the most state: it is parked at once."""
-
-
-AT_ONCE = (OverMemoryError, OffsetsLostError)
-"""What parks without a second try."""
-BROKEN = (BrokenFunctionError, FailsOnEverythingError, StateFullError, FirstRecordsGoneError, *AT_ONCE)
-
-
-@dataclass(slots=True)
-class Seat:
-    """The place of one partition: its task, if it runs, and how it is. `origin`: who drains it before we may fence."""
-
-    partition: int
-    epoch: int
-    origin: str | None = None
-    state: SegmentState = "recovering"
-    step: SegmentStep | None = None
-    reason: str | None = None
-    failures: int = 0
-    failures_max: int = FAILURES_MAX
-    outages: int = 0
-    parked: int = 0
-    streaks: Streaks | None = None
-    memory: Memory | None = field(default=None, repr=False)
-    writer: Writer | None = field(default=None, repr=False)
-    task: Task | None = field(default=None, repr=False)
-    running: asyncio.Task[None] | None = field(default=None, repr=False)
-
 
 OnState = Callable[["Segment", Seat], None]
 StillOurs = Callable[[int, int], Awaitable[bool]]
@@ -252,8 +207,7 @@ class Segment:
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is: nothing is skipped, it is done again or parked
-                self._count(seat, error, has_committed=task is not None and task.has_come_on)
-                seat.reason = str(error) if isinstance(error, BROKEN) else f"{type(error).__name__}: {error}"
+                seat.failed(error, has_committed=task is not None and task.has_come_on)
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
                 if seat.task is not None:
@@ -288,27 +242,11 @@ class Segment:
 
     def _pause_s(self, seat: Seat) -> float:
         """How long to wait before the next try. A seat that has used up its tries is parked, and waits longer."""
-        if seat.failures < seat.failures_max:
-            pause_s = RESTART_PAUSE_S_MIN * 2 ** (seat.failures + seat.outages - 1)
-            return min(OUTAGE_PAUSE_S_MAX if seat.outages else RESTART_PAUSE_S_MAX, pause_s)
-        pause_s = min(PARKED_PAUSE_S_MAX, PARKED_PAUSE_S_MIN * 2**seat.parked)
-        seat.parked = min(PARKED_COUNTED_MAX, seat.parked + 1)
-        seat.reason = f"{seat.reason}. It is tried again in {pause_s:.0f} s, and at once when it is assigned again"
+        if seat.has_tries_left:
+            return seat.restart_pause_s
+        pause_s = seat.park()
         self._set(seat, "parked")
         return pause_s
-
-    @staticmethod
-    def _count(seat: Seat, error: Exception, *, has_committed: bool) -> None:
-        """An outage of the cluster passes by itself, so it never parks a task; what the task can't do does."""
-        if has_committed:
-            seat.failures = seat.outages = seat.parked = 0
-        if isinstance(error, AT_ONCE):
-            seat.failures = BROKEN_MAX - 1
-        seat.failures_max = BROKEN_MAX if isinstance(error, BROKEN) else FAILURES_MAX
-        if is_passing(error):
-            seat.outages = min(OUTAGES_COUNTED_MAX, seat.outages + 1)
-        else:
-            seat.failures, seat.outages = seat.failures + 1, 0
 
     async def _may_fence(self, seat: Seat, task: Task) -> bool:
         """Whether it is still ours, once the former owner has drained; all is made ready meanwhile."""
@@ -452,12 +390,3 @@ class _WithRoom:
             return True
         task = self._tasks.get(at.partition)
         return task is not None and task.has_room
-
-
-def is_passing(error: BaseException | None) -> bool:
-    """Whether a failure is the cluster's and will pass, as while brokers restart."""
-    while error is not None:
-        if isinstance(error, KafkaError) and (error.retriable or isinstance(error, KafkaConnectionError)):
-            return True
-        error = error.__cause__
-    return False

@@ -11,7 +11,7 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,26 +20,24 @@ from aiokafka import TopicPartition
 
 from services.host.changelog import drained
 from services.host.disk import DiskDict
-from services.host.edge_headers import RESTS, born_header
-from services.host.edges import EdgeOutput
+from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined
 from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks
 from services.host.memory import TEMPORARY, Memory
 from services.host.pace import FULL_PACE, Pace
-from services.host.partitioner import Partitioner
 from services.host.portions import Portions
 from services.host.remembered import Note, fits, pack
-from services.host.segment_plan import Output, SegmentPlan
+from services.host.segment_plan import SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
 from services.host.snapshot import Snapshots, usable
 from services.host.streaks import Streaks
 from services.host.task_input import Parcel, TaskInputs
-from services.host.writer import NO_HEADERS, Headers, Writer, WriterParams
+from services.host.task_output import TaskOutputs
+from services.host.writer import Writer, WriterParams
 from services.isolated.caller import IsolatedCaller, IsolationParams
 from services.operators.batch import Batch
 from services.operators.calls import Caller
-from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
 from topics.flow import specs
 from topics.messages import OperatorMetrics, Origin
@@ -121,17 +119,8 @@ class Task:
         self._dead: list[Entry] = []
         """Dead letters that the next commit writes."""
         self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
-        self._sinks = [
-            (output, SinkEncoder(output.sink, failures=self._failures), Partitioner(output.partitions, partition))
-            for output in plan.outputs
-            if output.sink is not None
-        ]
-        self._edges = [
-            EdgeOutput(output, segment=plan.segment.id, partition=partition, epoch=epoch, failures=self._failures)
-            for output in plan.outputs
-            if output.sink is None
-        ]
         self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
+        self._outputs = TaskOutputs(plan, partition, epoch, self._writer, failures=self._failures)
         self._inbox = Inbox()
         self._entry_bytes = 0.0
         self.rests = False
@@ -314,8 +303,8 @@ class Task:
             self._touched()
         if not self.rests and self._inputs.is_idle(now_ms=self._listened_ms):
             self.rests = True
-            for edge in self._edges:
-                await self._write_blocks(edge, edge.farewell(self._origin), now_ms, RESTS)
+            for edge in self._outputs.edges:
+                await self._outputs.write_blocks(edge, edge.farewell(self._origin), now_ms, RESTS)
                 self._touched()
 
     async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
@@ -327,26 +316,17 @@ class Task:
         else:
             outputs = self._program.process(input_name, parcel.batch)
         self._failures += self._program.take_failures()
-        encoded = [
-            (output, encoder.encode(outputs[output.stream]), partitioner)
-            for output, encoder, partitioner in self._sinks
-            if outputs.get(output.stream)
-        ]
+        encoded = self._outputs.encode(outputs)
         if self._failures or not self._streaks.is_clean:
             self._note_streaks({input_name: len(records)}, outputs)
-        for output, results, partitioner in encoded:
-            await self._write_sink(output, results, partitioner)
-        for edge in self._edges:
-            batch = outputs.get(edge.output.stream)
-            if batch is not None:
-                await self._write_blocks(edge, edge.blocks(batch, parcel.origin), now_ms, born_header(parcel.born_ms))
+        await self._outputs.write_sinks(encoded)
+        await self._outputs.write_edges(outputs, parcel, now_ms)
         self.meter.dropped += parcel.dropped
         if parcel.late.values:
             self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)
-            await self._write_entries(
-                late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
-            )
+            late = late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
+            await self._outputs.write_entries(late, self._context.now_ms())
         if self._failures:
             self._note_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
@@ -357,43 +337,10 @@ class Task:
         errors: dict[str, list[str]] = {}
         for failure in self._failures:
             errors.setdefault(failure.operator, []).append(failure.error)
-        tried = {**came_in, **self._program.tried}
-        for output, _, _ in self._sinks:
-            if output.sink is not None and output.stream in outputs:
-                tried[output.sink.name] = len(outputs[output.stream])
+        tried = {**came_in, **self._program.tried, **self._outputs.tried(outputs)}
         for part, count in tried.items():
             found = errors.get(part, [])
             self._streaks.note(part, count, len(found), found[-1] if found else "")
-
-    async def _write_sink(self, output: Output, results: Encoded, partitioner: Partitioner) -> None:
-        spread = partitioner.spread(results.keys)
-        if isinstance(spread, int):
-            await self._writer.write(output.topic, spread, results.keys, results.values, results.times)
-            return
-        positions: dict[int, list[int]] = {}
-        for position, partition in enumerate(spread):
-            positions.setdefault(partition, []).append(position)
-        for partition in sorted(positions):
-            chosen = positions[partition]
-            await self._writer.write(
-                output.topic,
-                partition,
-                [results.keys[i] for i in chosen],
-                [results.values[i] for i in chosen],
-                [results.times[i] for i in chosen],
-            )
-
-    async def _write_blocks(
-        self, edge: EdgeOutput, blocks: Iterable[tuple[int, bytes]], now_ms: int, headers: Headers = NO_HEADERS
-    ) -> None:
-        by_partition: dict[int, list[bytes]] = {}
-        for partition, block in blocks:
-            by_partition.setdefault(partition, []).append(block)
-        for partition, values in by_partition.items():
-            count = len(values)
-            await self._writer.write(
-                edge.output.topic, partition, [None] * count, values, [now_ms] * count, headers=headers
-            )
 
     def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
@@ -406,16 +353,6 @@ class Task:
         self._dead += [
             dead_letter(self.plan.flow, failure, parcel.origin, originals, now_ms=now_ms) for failure in failures
         ]
-
-    async def _write_entries(self, entries: Iterable[Entry]) -> None:
-        by_topic: dict[str, list[Entry]] = {}
-        for entry in entries:
-            by_topic.setdefault(entry[0], []).append(entry)
-        now_ms = self._context.now_ms()
-        for topic, rows in by_topic.items():
-            await self._writer.write(
-                topic, 0, [key for _, key, _ in rows], [value for _, _, value in rows], [now_ms] * len(rows)
-            )
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""
@@ -430,10 +367,10 @@ class Task:
 
     async def _commit(self) -> None:
         now_ms = self._context.now_ms()
-        await self._write_entries(self._dead)
+        await self._outputs.write_entries(self._dead, now_ms)
         self._dead.clear()
-        for edge in self._edges:
-            await self._write_blocks(edge, edge.news(self._origin), now_ms)
+        for edge in self._outputs.edges:
+            await self._outputs.write_blocks(edge, edge.news(self._origin), now_ms)
         for operator, keys, values in drained(self._program):
             self._snapshots.changed(len(keys))
             self._entry_bytes = len(keys[0]) + len(values[0] or b"")

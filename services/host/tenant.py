@@ -16,7 +16,8 @@ import structlog
 from services.host.blueprint import CannotRunError, blueprint
 from services.host.broker import Broker
 from services.host.reports import Reports
-from services.host.segment import DRAIN_S_MAX, Seat, Segment
+from services.host.seat import Seat
+from services.host.segment import DRAIN_S_MAX, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.task import TaskContext

@@ -1,24 +1,19 @@
 """The leaders that live on this host: one for each flow whose first source stands here, while this host has its lease.
 
 Who leads follows from the registry and from who lives: every host pins the flow's source to the same host. The lease
-keeps two hosts that see the world differently from leading the same flow; plans carry its term. A new leader begins
-with what the registry knows, the running plan and its epoch, and publishes it under its own term: what the leader
-before may still have on its way then counts for nothing.
+keeps two hosts that see the world differently from leading the same flow; plans carry its term. What a new leader
+begins with is the concern of its succession.
 """
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-import msgspec
 import structlog
 
 from placement.admission import why_refused
-from placement.ants.effects import Send, SetTimer
 from placement.leader import Leader
-from placement.leader_attempt import Reason
 from placement.leader_events import (
     FlowChanged,
     GaveUp,
@@ -26,8 +21,6 @@ from placement.leader_events import (
     HostLost,
     HotSpotAhead,
     PauseTold,
-    Place,
-    Propose,
     Proposed,
     Published,
     Stayed,
@@ -36,18 +29,20 @@ from placement.leader_events import (
 )
 from placement.leader_params import LIVE_LEADER, LeaderParams
 from placement.leader_phases import Phase
-from placement.model import Flow, Plan
-from placement.model import Placement as PlacedTasks
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.chronicle import Chronicle, Publish
 from services.host.cell.delays import Delays
 from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.known_models import KnownModels, is_warning
+from services.host.cell.led import Led, Surface
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import Prediction, Reckoned, ended_plan, plan_message, proposal_message, weighed
+from services.host.cell.plan_words import Prediction, Reckoned, ended_plan, plan_message, proposal_message
 from services.host.cell.rows import RecentRows
 from services.host.cell.served import served_at, served_model
+from services.host.cell.succession import Succession
 from services.host.cell.taps import AreWhole, Taps
+from services.host.cell.turns import Turns
+from services.host.cell.wishes import Wishes
 from services.host.graphs import compiled
 from services.registry.lease import lease_of
 from services.registry.pauses import pause_model
@@ -55,43 +50,13 @@ from services.registry.view import RegistryView
 from services.sharing.counts import fixed_taps
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import CommittedPlan, FlowRevision, HotSpotModel, Model, Request, SegmentTap
+from topics.messages import FlowRevision, HotSpotModel, Model, SegmentTap
 
 log = structlog.get_logger(__name__)
 
-PLACING_MAX = 6
-"""Leaders of one host that look for a first or a lost place at the same time; the others wait for their turn."""
 REMODEL_EVERY_MS = 5_000.0
-WISH_AGE_MS_MAX = 60_000.0
-"""A wish older than this was meant for a leader before this one."""
 DRIFT = 0.15
 """A flow whose numbers have changed by this share is told to its leader as changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surface:
-    """What a leader must know of the cluster: regions of the hosts that live, capacities of all."""
-
-    regions: Mapping[str, str]
-    capacities: Mapping[str, float]
-    delays_measured: bool
-
-
-@dataclass(slots=True)
-class Led:
-    """A flow that is led here."""
-
-    revision: int
-    term: int
-    graph: FlowGraph
-    model: FlowModel
-    modelled_ms: float
-    taps: tuple[SegmentTap, ...] = ()
-    """What other flows run for it."""
-    now_cost_ms: float = math.nan
-    """Of where it runs, as ants measured it last."""
-    warned_at_s: int = 0
-    """The second of the last hot-spot forecast that it should leave by."""
 
 
 class Leases(Protocol):
@@ -133,21 +98,18 @@ class Leaders:
         self._fresh = fresh
         self._now_ms = now_ms
         self._delays = delays
-        self._params = params
         self._view = RegistryView()
         self._taps = Taps(graph_of=self._graph, are_whole=are_whole)
         self._led: dict[str, Led] = {}
         self._graphs: dict[str, tuple[int, FlowGraph | None]] = {}
         self._surface = Surface({}, {}, False)
-        self._waiting: dict[str, list[Any]] = {}
-        """Flow -> events that make its leader look for a place, until it is its turn."""
         self._unexplained: dict[str, GaveUp] = {}
         self._chronicle = Chronicle(body.host, publish, now_ms=now_ms)
-        self._wishes_seen: set[str] = set()
+        self._turns = Turns(body)
+        self._succession = Succession(body, self._turns, self._chronicle, params)
+        self._wishes = Wishes(body, self._turns, self._chronicle, reckoned=self._reckoned, now_ms=now_ms)
         self._pauses_ms = -math.inf
         """When leaders were last told what moves cost."""
-        self._dry_runs: dict[str, Request] = {}
-        """Flow -> who wants to know what its leader would do, until it has time for that."""
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -174,12 +136,12 @@ class Leaders:
                 await self._settle(revision, view)
         for flow in self.flows:
             for host in sorted(lost):
-                self._soon(flow, HostLost(host))
+                self._turns.soon(flow, HostLost(host))
             if found:
-                self._soon(flow, Healed())
+                self._turns.soon(flow, Healed())
         self._tell_pauses(view)
-        self._take_wishes(view)
-        self._next_turns()
+        self._wishes.take(view, self._led)
+        self._turns.give()
         await self._explain_refusals()
         await self._chronicle.send(term_of=self._term)
 
@@ -212,11 +174,7 @@ class Leaders:
     @property
     def has_news(self) -> bool:
         """Whether `arrange` has something to publish, or a leader whose turn has come."""
-        return (
-            self._chronicle.has_plans
-            or bool(self._unexplained)
-            or (bool(self._waiting) and self._placing() < PLACING_MAX and not self._body.is_lagging())
-        )
+        return self._chronicle.has_plans or bool(self._unexplained) or self._turns.are_due
 
     def _reckoned(self) -> Reckoned:
         views = [self._body.cell.view(), *(view for view, _ in self._body.cell.near())]
@@ -280,11 +238,17 @@ class Leaders:
             await self._fresh()
             taps = await self._taps.of(graph, view)
             if view.flows.get(name) is revision:  # else the next round sees to it
-                self._begin(revision, graph, view.plans.get(name), term, taps)
+                begun = Led(revision.revision, term, graph, self._modelled(graph, taps), brain_ms(), taps)
+                self._retire(name)
+                self._led[name] = begun
+                self._succession.begin(begun, view.plans.get(name), self._surface)
         elif led.revision != revision.revision or not self._taps.may_stay(led.taps, graph, view):
-            self._replace(revision, graph, await self._taps.of(graph, view))
+            taps = await self._taps.of(graph, view)
+            changed = Led(revision.revision, led.term, graph, self._modelled(graph, taps), brain_ms(), taps)
+            self._succession.replace(changed, self._surface)
+            self._led[name] = changed
         else:
-            self._adopt(name, view.plans.get(name), led)
+            self._succession.adopt(led, view.plans.get(name), self._surface)
             self._remodel(name, led)
 
     async def _graph(self, revision: FlowRevision) -> FlowGraph | None:
@@ -298,79 +262,6 @@ class Leaders:
                 graph = None
             known = self._graphs[revision.flow] = (revision.revision, graph)
         return known[1]
-
-    def _begin(
-        self,
-        revision: FlowRevision,
-        graph: FlowGraph,
-        plan: CommittedPlan | None,
-        term: int,
-        taps: tuple[SegmentTap, ...],
-    ) -> None:
-        """Take a flow over with what the registry knows of it."""
-        model = self._modelled(graph, taps)
-        name = revision.flow
-        running = _running(plan, model.flow, taps, revision.revision)
-        self._retire(name)
-        self._led[name] = Led(revision.revision, term, graph, model, brain_ms(), taps)
-        self._body.lead(self._leader(model.flow, last_epoch=plan.epoch if plan is not None else 0, running=running))
-        if plan is not None and running is not None and plan.term < term:
-            self._chronicle.taken_over(msgspec.structs.replace(plan, term=term, leader=self._body.host))
-        log.info("leads a flow", flow=name, revision=revision.revision, term=term, takes_over=running is not None)
-        if running is None:
-            self._soon(name, Place())
-            return
-        gone = sorted({host for _, _, host in running.placement.spots} - set(self._surface.regions))
-        for host in gone:
-            self._soon(name, HostLost(host))
-        if not gone:
-            self._look_around_later(name)
-
-    def _look_around_later(self, name: str) -> None:
-        """It is placed: look around in a while, and not together with everybody else."""
-        wait_ms = self._params.watch_every_ms * (1 + self._body.chance(f"leader/{name}").random())
-        self._body.set_off([SetTimer(name, "rest", brain_ms() + wait_ms)])
-
-    def _adopt(self, name: str, plan: CommittedPlan | None, led: Led) -> None:
-        """A person approved what the leader had only proposed: go on with that as what runs.
-
-        Cells book it by themselves, as they do with every plan of the registry whose leader they have not heard.
-        """
-        before = self._body.leaders[name]
-        running = _running(plan, led.model.flow, led.taps, led.revision)
-        if running is None or before.plan is None or before.phase is not Phase.RESTING:
-            return
-        if running.epoch < before.plan.epoch or running.placement == before.plan.placement:
-            return  # it has yet to be read what this leader committed, or this is it
-        log.info("goes on with an approved plan", flow=name, epoch=running.epoch)
-        self._body.retire(name)
-        self._body.lead(self._leader(led.model.flow, last_epoch=max(before.epoch, running.epoch), running=running))
-        led.now_cost_ms = math.nan
-        self._look_around_later(name)
-
-    def _replace(self, revision: FlowRevision, graph: FlowGraph, taps: tuple[SegmentTap, ...]) -> None:
-        """The user changed the flow, or it taps something else: what was booked ends, and it is placed as it is now."""
-        name = revision.flow
-        before, led = self._body.leaders[name], self._led[name]
-        effects = before.step(Withdraw(), now_ms=brain_ms(), rng=self._body.chance(f"leader/{name}"))
-        self._body.set_off([effect for effect in effects if isinstance(effect, Send)])
-        self._body.retire(name)
-        model = self._modelled(graph, taps)
-        self._led[name] = Led(revision.revision, led.term, graph, model, brain_ms(), taps)
-        self._body.lead(self._leader(model.flow, last_epoch=before.epoch, running=None))
-        self._soon(name, Place())
-
-    def _leader(self, flow: Flow, *, last_epoch: int, running: Plan | None) -> Leader:
-        return Leader(
-            flow,
-            self._params,
-            self._body.cell.params,
-            fastest_capacity=max(self._surface.capacities.values()),
-            now_ms=brain_ms(),
-            last_epoch=last_epoch,
-            running=running,
-            home=self._body.host,
-        )
 
     async def _end(self, name: str) -> None:
         if name in self._led:
@@ -389,7 +280,7 @@ class Leaders:
     def _retire(self, name: str) -> None:
         self._body.retire(name)
         self._led.pop(name, None)
-        self._waiting.pop(name, None)
+        self._turns.forget(name)
         self._chronicle.forget(name)
         self._unexplained.pop(name, None)
         self.rows.forget(name)
@@ -440,79 +331,6 @@ class Leaders:
             for flow in self.flows:
                 self._body.tell_leader(flow, PauseTold(model.predict(None, None, unread_changes=0)))
 
-    def _take_wishes(self, view: RegistryView) -> None:
-        """A person asks what a leader would do, or what a plan rests on by now; what it then says is the answer."""
-        oldest_ms = self._now_ms() - WISH_AGE_MS_MAX
-        for name, request in view.requests.items():
-            if name in self._wishes_seen or request.flow not in self._led or request.asked_ms < oldest_ms:
-                continue
-            if request.kind == "propose":
-                self._wishes_seen.add(name)
-                self._dry_runs[request.flow] = request
-            elif request.kind == "approve":
-                self._weigh(request, view)
-        for flow, request in list(self._dry_runs.items()):
-            if flow not in self._led or request.asked_ms < oldest_ms:
-                del self._dry_runs[flow]
-            else:
-                self._try_dry_run(flow, request)
-
-    def _try_dry_run(self, flow: str, request: Request) -> None:
-        """As soon as the leader is free; one that has no place for its flow looks for one anyway, and tells."""
-        leader = self._body.leaders[flow]
-        reason = leader.standing.why_look()
-        if leader.phase is not Phase.RESTING or reason not in (Reason.WATCH, Reason.FIRST):
-            return
-        del self._dry_runs[flow]
-        self._chronicle.asked(flow, request.request)
-        if reason is Reason.WATCH:
-            self._body.tell_leader(flow, Propose())
-        else:
-            self._soon(flow, Place())
-
-    def _weigh(self, request: Request, view: RegistryView) -> None:
-        """Say what a plan rests on by now; the placement service compares it with what it was made for."""
-        led, flow = self._led[request.flow], request.flow
-        tasks = {task.name for task in led.model.flow.tasks}
-        for plan in (view.plans.get(flow), view.proposals.get(flow)):
-            if plan is not None and plan.hash == request.hash and set(plan.hosts) == tasks:
-                self._wishes_seen.add(request.request)
-                word = weighed(
-                    plan,
-                    led.model,
-                    self._reckoned(),
-                    now_cost_ms=led.now_cost_ms,
-                    by=self._body.host,
-                    now_ms=int(self._now_ms()),
-                    request=request.request,
-                )
-                self._chronicle.note(word)
-                return
-
-    # Whose turn it is.
-
-    def _soon(self, flow: str, event: Any) -> None:
-        """Tell a leader at once if it does not make it look for a place; else when it is its turn."""
-        leader = self._body.leaders[flow]
-        is_lost = isinstance(event, HostLost) and event.host in leader.running.values()
-        is_unplaced = isinstance(event, Healed) and leader.plan is None
-        if isinstance(event, Place) or is_lost or is_unplaced:
-            self._waiting.setdefault(flow, []).append(event)
-        else:
-            self._body.tell_leader(flow, event)
-
-    def _next_turns(self) -> None:
-        """No new rounds while the ants of the old ones are stuck: the next look sees to it."""
-        for flow in list(self._waiting):
-            if self._placing() >= PLACING_MAX or self._body.is_lagging():
-                return
-            for event in dict.fromkeys(self._waiting.pop(flow)):
-                self._body.tell_leader(flow, event)
-
-    def _placing(self) -> int:
-        idle = (Phase.RESTING, Phase.WITHDRAWN)
-        return sum(leader.phase not in idle for leader in self._body.leaders.values())
-
     def _term(self, flow: str) -> int | None:
         return self._leases.term(lease_of(flow))
 
@@ -532,12 +350,3 @@ class Leaders:
             )
             log.warning("a flow is refused", flow=name, binding=refusal.binding, why=refusal.why)
             self._chronicle.refused(gave_up, refusal, leader.flow, bound_ms=self._led[name].graph.spec.qos.latency_ms)
-
-
-def _running(plan: CommittedPlan | None, flow: Flow, taps: tuple[SegmentTap, ...], revision: int) -> Plan | None:
-    """What the registry says runs of this revision of a flow; None if that is not all of it, or taps something else."""
-    names = {task.name for task in flow.tasks}
-    if plan is None or plan.revision != revision or set(plan.hosts) != names or set(plan.taps) != set(taps):
-        return None
-    spots = {(plan.flow, segment): host for segment, host in plan.hosts.items()}
-    return Plan(plan.flow, plan.epoch, PlacedTasks.of(spots), ())

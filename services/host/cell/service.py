@@ -21,7 +21,8 @@ from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.broker_trips import broker_rows, is_broker
 from services.host.cell.delays import Delays, has_changed
 from services.host.cell.flow_model import model_flow
-from services.host.cell.leaders import Leaders, Surface
+from services.host.cell.leaders import Leaders
+from services.host.cell.led import Surface
 from services.host.cell.neighbours import atlas_of, neighbours_of
 from services.host.cell.pheromone_store import PheromoneStore
 from services.host.cell.post import Post, PostParams

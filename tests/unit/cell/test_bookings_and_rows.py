@@ -10,6 +10,7 @@ from placement.model import Flow, Sink, Source, Task, chain
 from placement.queueing import Load
 from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.rows import KEPT_S, RecentRows, load_of_rows
+from tests.unit.registry_messages import committed_plan
 from topics.messages import CommittedPlan, FlowRevision, Moments, OperatorMetrics
 
 FLOW: Flow = chain(
@@ -22,21 +23,7 @@ def cell() -> Cell:
 
 
 def plan(epoch: int, **hosts: str) -> CommittedPlan:
-    return CommittedPlan(
-        flow="talk",
-        revision=1,
-        epoch=epoch,
-        hash="h",
-        hosts={name.replace("_", "."): host for name, host in hosts.items()},
-        moves=(),
-        cost_ms=1.0,
-        latency_ms=1.0,
-        reason="r",
-        leader="a",
-        term=1,
-        decided_ms=1,
-        basis={},
-    )
+    return committed_plan("talk", {name.replace("_", "."): host for name, host in hosts.items()}, epoch=epoch)
 
 
 def revision(state: str = "submitted") -> FlowRevision:

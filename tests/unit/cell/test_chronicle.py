@@ -8,6 +8,7 @@ from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow, Sink, Source, Task, chain
 from services.host.cell.chronicle import STAYED_EVERY_MS, Chronicle
 from services.host.cell.plan_words import Prediction
+from tests.unit.registry_messages import committed_plan
 from topics.messages import CommittedPlan, Decision, Message
 from topics.topic import Topic
 
@@ -17,20 +18,9 @@ PREDICTION = Prediction(12.0, 4.0)
 
 
 def plan(epoch: int = 1, term: int = 7, host: str | None = "a") -> CommittedPlan:
-    return CommittedPlan(
-        flow="talk",
-        revision=1,
-        epoch=epoch,
-        hash=f"h{epoch}",
-        hosts={"talk.1": host} if host is not None else {},
-        moves=(),
-        cost_ms=2.0,
-        latency_ms=1.0,
-        reason="the flow is new",
-        leader="a",
-        term=term,
-        decided_ms=5,
-        basis={},
+    hosts = {"talk.1": host} if host is not None else {}
+    return committed_plan(
+        "talk", hosts, epoch=epoch, hash=f"h{epoch}", cost_ms=2.0, reason="the flow is new", term=term, decided_ms=5
     )
 
 

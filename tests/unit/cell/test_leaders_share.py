@@ -5,7 +5,7 @@ import msgspec
 from placement.leader_events import GaveUp, Published
 from placement.model import Placement as PlacedTasks
 from placement.model import Plan
-from tests.unit.cell.test_leaders import Ground, play
+from tests.unit.cell.ground import Ground, play
 from tests.unit.sharing.talks import plan, run, segment, submit, talk, tap, text_of
 from topics.messages import Decision
 

@@ -6,8 +6,9 @@ import pytest
 
 from services.cli.plan import is_held, plan_values
 from services.registry.view import RegistryView
+from tests.unit.registry_messages import move_record, plan_of
 from topics.flow.file import parse_graph
-from topics.messages import CommittedPlan, Decision, Figures, FlowRevision, MoveRecord, Placement, Policy, ProposedPlan
+from topics.messages import CommittedPlan, Decision, Figures, FlowRevision, Placement, Policy, ProposedPlan
 
 TEXT = """
 flow: shop
@@ -22,22 +23,7 @@ SEGMENT = parse_graph(TEXT).segments[0].id
 
 
 def plan(host: str, kind: type[CommittedPlan] = CommittedPlan, **more: Any) -> CommittedPlan:
-    return kind(
-        flow="shop",
-        revision=1,
-        epoch=2,
-        hash="h2",
-        hosts={SEGMENT: host},
-        moves=(),
-        cost_ms=5.0,
-        latency_ms=4.0,
-        reason="asked",
-        leader="a",
-        term=1,
-        decided_ms=7,
-        basis={"delays": "measured"},
-        **more,
-    )
+    return plan_of(kind, "shop", {SEGMENT: host}, epoch=2, hash="h2", cost_ms=5.0, latency_ms=4.0, **more)
 
 
 @pytest.fixture
@@ -60,23 +46,7 @@ def view() -> RegistryView:
                 placed_ms=0,
             )
         )
-    made.take(
-        MoveRecord(
-            move="m1",
-            flow="shop",
-            segment=SEGMENT,
-            partition=0,
-            epoch=1,
-            origin="b",
-            target="a",
-            phase="done",
-            proposed_ms=0,
-            since_ms=1,
-            reason="test",
-            actual_pause_ms=40.0,
-            unread_changes=0,
-        )
-    )
+    made.take(move_record("shop", SEGMENT, origin="b", target="a", actual_pause_ms=40.0, unread_changes=0))
     return made
 
 
@@ -130,20 +100,5 @@ def test_a_plan_that_waits_for_a_person_is_shown_before_others_are_looked_for(
 
 def test_moves_that_do_not_tell_what_was_unread_teach_nothing(view: RegistryView) -> None:
     """A long pause may have been all restoring; taken for a slow takeover it would spoil every prediction."""
-    view.take(
-        MoveRecord(
-            move="m2",
-            flow="shop",
-            segment=SEGMENT,
-            partition=1,
-            epoch=1,
-            origin="b",
-            target="a",
-            phase="done",
-            proposed_ms=0,
-            since_ms=2,
-            reason="test",
-            actual_pause_ms=4_000.0,
-        )
-    )
+    view.take(move_record("shop", SEGMENT, move="m2", partition=1, since_ms=2, actual_pause_ms=4_000.0))
     assert 40.0 == plan_values(view, plan("b"))["predicted_pause_ms"]

@@ -4,6 +4,7 @@ from typing import Any
 
 from placement.leader_damping import AT_HOME
 from services.cli.to_move import to_move
+from tests.unit.registry_messages import plan_of
 from topics.messages import Alternative, CommittedPlan, Decision, ProposedPlan
 
 
@@ -22,22 +23,8 @@ def said(kind: str, why: str, *, plan: str | None = None, **evidence: float) -> 
 
 
 def plan(kind: type[CommittedPlan], host: str, **more: Any) -> Any:
-    return kind(
-        flow="talk",
-        revision=1,
-        epoch=2,
-        hash="h2",
-        hosts={"talk.1": host},
-        moves=(),
-        cost_ms=24.0,
-        latency_ms=20.0,
-        reason="the flow is new",
-        leader="a",
-        term=1,
-        decided_ms=7,
-        basis={},
-        **more,
-    )
+    about = {"epoch": 2, "hash": "h2", "cost_ms": 24.0, "latency_ms": 20.0, "reason": "the flow is new"}
+    return plan_of(kind, "talk", {"talk.1": host}, **about, **more)
 
 
 def test_the_best_place_that_ants_found_is_told_with_what_it_lacks() -> None:

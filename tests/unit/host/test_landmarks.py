@@ -10,7 +10,6 @@ from aiokafka import TopicPartition
 from services.host import remembered
 from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks, OffsetsLostError
 from services.host.remembered import Note, Remembered, pack, read_note
-from services.host.segment import BROKEN_MAX, Seat, Segment
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.task import Task, TaskContext
 from topics.catalogue import LANDMARKS
@@ -209,10 +208,3 @@ def test_a_landmark_that_should_remember_and_does_not_is_trouble(found: Landmark
     landmarks.found = found
     with pytest.raises(OffsetsLostError, match="is gone from there"):
         asyncio.run(landmarks.recall(Note(NOW_MS, 3, None)))
-
-
-def test_lost_offsets_park_at_once() -> None:
-    """Nothing changes by trying; a person reads the reason."""
-    seat = Seat(0, 1)
-    Segment._count(seat, OffsetsLostError("gone"), has_committed=False)
-    assert (BROKEN_MAX, BROKEN_MAX) == (seat.failures, seat.failures_max)

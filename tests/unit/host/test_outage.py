@@ -8,7 +8,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaConnectionError
 
 from services.host import writer as writing
-from services.host.segment import is_passing
+from services.host.seat import is_passing
 from services.host.writer import WriteError, Writer, WriterParams
 from services.registry.fenced import FencedWriter
 

@@ -9,7 +9,8 @@ from aiokafka import TopicPartition
 import services.host.segment as segment_module
 from services.host.beginnings import FirstRecordsGoneError, check_beginnings
 from services.host.blueprint import CannotRunError, blueprint
-from services.host.segment import BROKEN, Segment
+from services.host.seat import BROKEN
+from services.host.segment import Segment
 from services.host.segment_plan import plan_segment
 from services.host.wanted import Terms
 from services.sharing.equality import promise, segment_of, tapped_edges

@@ -11,7 +11,7 @@ from services.host.calibration import calibrate
 from services.host.changelog import changelog_topics
 from services.host.main import parse
 from services.host.plan_topics import declarations
-from services.host.segment import is_passing
+from services.host.seat import is_passing
 from services.host.segment_plan import plan_segment
 from services.host.writer import WriteError
 from services.operators.wiring import segment_program

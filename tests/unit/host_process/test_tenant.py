@@ -11,7 +11,7 @@ import pytest
 
 from services.host import tenant as tenant_module
 from services.host.blueprint import CannotRunError
-from services.host.segment import Seat
+from services.host.seat import Seat
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.task import TaskContext
 from services.host.tenant import House, Tenant

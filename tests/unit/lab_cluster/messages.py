@@ -2,6 +2,7 @@
 
 from services.lab.cluster.watch import Seen
 from services.registry.decisions import decision
+from tests.unit.registry_messages import committed_plan
 from topics.messages import CommittedPlan, Decision, FlowRevision, Message, Placement, SegmentStatus
 
 
@@ -14,21 +15,7 @@ def revision(flow: str) -> FlowRevision:
 
 
 def plan(flow: str, **hosts: str) -> CommittedPlan:
-    return CommittedPlan(
-        flow=flow,
-        revision=1,
-        epoch=1,
-        hash="h",
-        hosts=hosts,
-        moves=(),
-        cost_ms=1.0,
-        latency_ms=1.0,
-        reason="because",
-        leader="a",
-        term=1,
-        decided_ms=1,
-        basis={},
-    )
+    return committed_plan(flow, hosts)
 
 
 def placed(segment: str, host: str | None, *, partition: int = 0, epoch: int = 1, flow: str = "f") -> Placement:

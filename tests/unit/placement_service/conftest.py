@@ -11,6 +11,7 @@ from services.placement.params import PlacementParams
 from services.placement.situation import KnownFlow, Situation
 from services.registry.decisions import WEIGHED, decision
 from services.registry.view import RegistryView
+from tests.unit.registry_messages import committed_plan, plan_of
 from topics.flow.file import parse_graph
 from topics.messages import (
     CommittedPlan,
@@ -82,43 +83,15 @@ class Office:
         return [message for _, message in entries]
 
     def plan(self, host: str, *, epoch: int = 1, term: int = 1, **more: Any) -> CommittedPlan:
-        plan = CommittedPlan(
-            flow="shop",
-            revision=1,
-            epoch=epoch,
-            hash=f"hash-{epoch}",
-            hosts={SEGMENT: host},
-            moves=(),
-            cost_ms=1,
-            latency_ms=1,
-            reason="test",
-            leader="a",
-            term=term,
-            decided_ms=self.now_ms,
-            basis={},
-            **more,
-        )
+        about = {"epoch": epoch, "hash": f"hash-{epoch}", "term": term, "decided_ms": self.now_ms}
+        plan = committed_plan("shop", {SEGMENT: host}, **about, **more)
         self.view.take(plan)
         return plan
 
     def proposal(self, host: str, *, epoch: int, **more: Any) -> ProposedPlan:
         """What the flow's leader would do, as it was asked."""
-        plan = ProposedPlan(
-            flow="shop",
-            revision=1,
-            epoch=epoch,
-            hash=f"proposed-{epoch}",
-            hosts={SEGMENT: host},
-            moves=(),
-            cost_ms=1,
-            latency_ms=1,
-            reason="asked",
-            leader="a",
-            term=1,
-            decided_ms=self.now_ms,
-            basis={},
-            **more,
-        )
+        about = {"epoch": epoch, "hash": f"proposed-{epoch}", "decided_ms": self.now_ms}
+        plan = plan_of(ProposedPlan, "shop", {SEGMENT: host}, **about, **more)
         self.view.take(plan)
         return plan
 

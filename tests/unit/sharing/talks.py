@@ -5,6 +5,7 @@ from typing import Any
 from services.registry.view import RegistryView
 from services.sharing.equality import tapped_edges
 from services.sharing.taps import edges_read, left_to_run
+from tests.unit.registry_messages import committed_plan
 from topics.flow.builder import Flow
 from topics.flow.graph import FlowGraph
 from topics.messages import CommittedPlan, FlowRevision, Placement, SegmentTap
@@ -66,21 +67,9 @@ def submit(
 
 
 def plan(graph: FlowGraph, *taps: SegmentTap, host: str = "a", epoch: int = 1, revision: int = 1) -> CommittedPlan:
-    return CommittedPlan(
-        flow=graph.spec.name,
-        revision=revision,
-        epoch=epoch,
-        hash=f"{graph.spec.name}-{epoch}",
-        hosts=dict.fromkeys(sorted(left_to_run(graph, [tap.segment for tap in taps])), host),
-        moves=(),
-        cost_ms=1.0,
-        latency_ms=1.0,
-        reason="test",
-        leader="a",
-        term=1,
-        decided_ms=1,
-        basis={},
-        taps=taps,
+    name, left = graph.spec.name, sorted(left_to_run(graph, [tap.segment for tap in taps]))
+    return committed_plan(
+        name, dict.fromkeys(left, host), revision=revision, epoch=epoch, hash=f"{name}-{epoch}", taps=taps
     )
 
 

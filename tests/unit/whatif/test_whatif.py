@@ -11,6 +11,7 @@ from services.whatif.past import as_of
 from services.whatif.question import answer
 from services.whatif.recorded import Recorded
 from services.whatif.world import faster, world_of
+from tests.unit.registry_messages import move_record
 from topics.flow.file import parse_graph
 from topics.messages import (
     FlowRevision,
@@ -99,19 +100,8 @@ def run_on(view: RegistryView, host: str) -> RegistryView:
 
 
 def moved(origin: str, target: str, since_ms: int, phase: Any = "done") -> MoveRecord:
-    return MoveRecord(
-        move=f"m-{since_ms}",
-        flow="shop",
-        segment=SEGMENT,
-        partition=0,
-        epoch=1,
-        origin=origin,
-        target=target,
-        phase=phase,
-        proposed_ms=since_ms - 10,
-        since_ms=since_ms,
-        reason="test",
-    )
+    begun = {"move": f"m-{since_ms}", "proposed_ms": since_ms - 10, "since_ms": since_ms}
+    return move_record("shop", SEGMENT, origin=origin, target=target, phase=phase, **begun)
 
 
 def test_without_a_change_a_flow_that_is_well_placed_stays(view: RegistryView, recorded: Recorded) -> None:

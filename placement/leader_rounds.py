@@ -1,0 +1,69 @@
+"""Rounds: when a leader that watches a running flow may send ants again.
+
+Rounds go at an interval and are paid for by the data that the flow moves. Some need not wait for the interval: those
+after an alarm; and some are paid for later: those of a flow that has become another one, or that a hot spot threatens.
+"""
+
+import math
+
+from placement.leader_params import LeaderParams
+from placement.leader_purse import Purse
+from placement.model import Flow
+from placement.subqueries import subqueries
+
+
+class Rounds:
+    """Of one leader. `flow` is always the flow as it is now."""
+
+    def __init__(self, flow: Flow, params: LeaderParams, purse: Purse) -> None:
+        self.alarmed = False
+        """A host of the flow became crowded, or is about to, during the present search."""
+        self._params = params
+        self._purse = purse
+        self._warned_ms = -math.inf
+        """When ants were last sent because of a hot spot ahead."""
+        self._looking_at = self._looked_at = flow
+        """The flow as it was when ants left for it: for this search, and for the last one that told something."""
+        self._hops = 1
+        """Of the scouts that found the running plan."""
+
+    def begin(self, flow: Flow) -> None:
+        """Ants leave."""
+        self._looking_at = flow
+
+    def learned(self, *, hops: int | None = None) -> None:
+        """The present search told something; `hops` of its scouts, if the flow goes where they have been."""
+        self._looked_at = self._looking_at
+        self._hops = hops if hops is not None else self._hops
+
+    def earn(self, flow: Flow, where: dict[int, str], *, now_ms: float) -> None:
+        """From now on the flow, which runs there, pays for ants."""
+        self._purse.earn(flow.graph, where, hops=self._hops, now_ms=now_ms)
+
+    def has_drifted(self, flow: Flow) -> bool:
+        """Whether the flow has become another since ants last brought news of it: worth ants on credit."""
+        share = self._params.look_at_drift
+        return self._params.watch and share is not None and flow.drift_from(self._looked_at) >= share
+
+    def are_free(self, flow: Flow, *, now_ms: float) -> bool:
+        """Whether a round has been earned, or may be owed."""
+        return self._free_at_ms(flow, now_ms=now_ms) <= now_ms
+
+    def heed_warning(self, flow: Flow, *, now_ms: float) -> bool:
+        """Whether ants are sent because of a hot spot ahead: on credit, but not more often than rounds go."""
+        if now_ms - self._warned_ms < self._params.watch_every_ms:
+            return False
+        owed = self._params.hot_rounds_owed_max
+        if owed is not None and self._free_at_ms(flow, now_ms=now_ms, owed_rounds=owed) > now_ms:
+            return False
+        self._warned_ms = now_ms
+        return True
+
+    def next_at_ms(self, flow: Flow, *, now_ms: float) -> float:
+        """As soon as the interval and the budget allow; after an alarm, without the interval."""
+        pause_ms, self.alarmed = 0.0 if self.alarmed else self._params.watch_every_ms, False
+        return max(now_ms + pause_ms, self._free_at_ms(flow, now_ms=now_ms))
+
+    def _free_at_ms(self, flow: Flow, *, now_ms: float, owed_rounds: int = 0) -> float:
+        owed = max(owed_rounds, self._params.owed_rounds_max if self.has_drifted(flow) else 0)
+        return self._purse.round_free_at_ms(len(subqueries(flow.graph)), now_ms=now_ms, owed_rounds=owed)

@@ -1,0 +1,40 @@
+"""A flow that is led on this host, and the cluster as its leader must know it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from services.host.cell.flow_model import FlowModel
+from topics.flow.graph import FlowGraph
+from topics.messages import SegmentTap
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What a leader must know of the cluster: regions of the hosts that live, capacities of all."""
+
+    regions: Mapping[str, str]
+    capacities: Mapping[str, float]
+    delays_measured: bool
+
+
+@dataclass(slots=True)
+class Led:
+    """A flow that is led here."""
+
+    revision: int
+    term: int
+    graph: FlowGraph
+    model: FlowModel
+    modelled_ms: float
+    taps: tuple[SegmentTap, ...] = ()
+    """What other flows run for it."""
+    now_cost_ms: float = math.nan
+    """Of where it runs, as ants measured it last."""
+    warned_at_s: int = 0
+    """The second of the last hot-spot forecast that it should leave by."""
+
+    @property
+    def name(self) -> str:
+        """The flow's."""
+        return self.graph.spec.name
