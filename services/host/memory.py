@@ -61,7 +61,7 @@ class Memory:
         if not self.changelogs:
             on_read(0)
             await asyncio.Event().wait()
-        replica = await self._opened(place)
+        replica = await self._opened(place, is_gentle=True)
         await replica.catch_up()
         while True:
             self.entries_read = replica.entries_read
@@ -72,7 +72,7 @@ class Memory:
         """Read what is still missing, and be ready; returns how many entries have been read in all."""
         if not self.changelogs:
             return 0
-        replica = await self._opened(place)
+        replica = await self._opened(place, is_gentle=False)
         await replica.catch_up()
         self.positions, self.entries_read = replica.positions, replica.entries_read
         self.program.restored()
@@ -101,11 +101,18 @@ class Memory:
         if self._disk is not None:
             self._disk.close()
 
-    async def _opened(self, place: SnapshotPlace | None) -> Replica:
+    async def _opened(self, place: SnapshotPlace | None, *, is_gentle: bool) -> Replica:
         """The replica that goes on where it was, or a new one, which starts from nothing."""
         if self._replica is None:
             for table in self.program.tables.values():
                 table.data.clear()
-            self._replica = self._new_replica()
-            await self._replica.open(place)
+            replica = self._new_replica()
+            replica.is_gentle = is_gentle
+            try:
+                await replica.open(place)
+            except BaseException:
+                await replica.close()
+                raise
+            self._replica = replica
+        self._replica.is_gentle = is_gentle
         return self._replica

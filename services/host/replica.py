@@ -4,17 +4,21 @@ A task that starts catches up once, after it has fenced the former owner. A stan
 changelogs while the owner works; when it takes over, only the last few changes are missing.
 """
 
+import asyncio
+import time
+from collections import deque
 from collections.abc import Mapping
 
 from aiokafka import TopicPartition
 
 from services.host.changelog import apply
-from services.host.fetch import BlockConsumer
+from services.host.fetch import BlockConsumer, Record
 from services.host.snapshot import SnapshotPlace, load_piece
 from services.operators.program import Program
 
 FETCH_BYTES_MAX = 2 << 20
-"""A fetched block is applied in one go, so this bounds for how long the host's loop is held up."""
+PORTION_ENTRIES = 4_000
+"""Applied in one go, some milliseconds: the other tasks of the host have their turn in between."""
 
 CATCH_UP_POLL_S = 0.02
 """Where a transaction was aborted the end is reached without a record that would wake us."""
@@ -24,6 +28,7 @@ class Replica:
     """`open`, `read` and `catch_up` as often as wanted, `close`.
 
     `positions`: the next changelog offset for each operator, after it has caught up.
+    `is_gentle`: nobody waits for it, so it takes no more than half of the host's time.
     """
 
     def __init__(
@@ -50,6 +55,8 @@ class Replica:
         self._consumer = self._new_consumer()
         self.positions = dict.fromkeys(changelogs, 0)
         self.entries_read = 0
+        self.is_gentle = False
+        self._unapplied: deque[tuple[str, list[Record]]] = deque()
 
     async def open(self, place: SnapshotPlace | None) -> None:
         """Load the snapshot, if there is one, and begin to fetch the changelogs after it."""
@@ -66,18 +73,28 @@ class Replica:
     async def catch_up(self) -> None:
         """Read the changelogs to their present end. Before the first call, and after a pause, that may take a while."""
         ends = await self._consumer.end_offsets(list(self._operators))
-        while not await _has_reached(self._consumer, ends):
+        while self._unapplied or not await _has_reached(self._consumer, ends):
             await self.read(timeout_s=CATCH_UP_POLL_S)
         self.positions = {operator: ends[at] for at, operator in self._operators.items()}
 
     async def read(self, *, timeout_s: float) -> int:
         """Apply what was fetched, or what comes in this time; returns the number of entries."""
-        fetched = await self._consumer.getmany(timeout_ms=int(timeout_s * 1_000))
-        for at, records in fetched.items():
-            apply(self._program, self._operators[at], records)
-        count = sum(map(len, fetched.values()))
-        self.entries_read += count
+        if not self._unapplied:
+            for at, records in (await self._consumer.getmany(timeout_ms=int(timeout_s * 1_000))).items():
+                for start in range(0, len(records), PORTION_ENTRIES):
+                    self._unapplied.append((self._operators[at], records[start : start + PORTION_ENTRIES]))
+        count = 0
+        while self._unapplied:  # whoever is cancelled while others have their turn leaves the rest to the next read
+            begin_s = time.monotonic()
+            operator, portion = self._unapplied.popleft()
+            apply(self._program, operator, portion)
+            count += len(portion)
+            self.entries_read += len(portion)
+            await self._let_others(time.monotonic() - begin_s)
         return count
+
+    async def _let_others(self, worked_s: float) -> None:
+        await asyncio.sleep(worked_s if self.is_gentle else 0)
 
     async def close(self) -> None:
         """Stop reading; the program keeps what was read."""
@@ -93,10 +110,10 @@ class Replica:
             ends: dict[TopicPartition, int] = await consumer.end_offsets([at])
             consumer.seek(at, max(place.from_offset, (await consumer.beginning_offsets([at]))[at]))
             while not await _has_reached(consumer, ends):
-                for records in (await consumer.getmany(timeout_ms=int(CATCH_UP_POLL_S * 1_000))).values():
-                    self.entries_read += sum(
-                        load_piece(self._program, place, record.key, record.value) for record in records
-                    )
+                for record in (await consumer.getmany(timeout_ms=int(CATCH_UP_POLL_S * 1_000))).get(at, ()):
+                    begin_s = time.monotonic()
+                    self.entries_read += load_piece(self._program, place, record.key, record.value)
+                    await self._let_others(time.monotonic() - begin_s)
         finally:
             await consumer.stop()
 

@@ -1,0 +1,85 @@
+"""A replica reads in portions, so that the other tasks of its host have their turn, and none gets lost in between."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+
+from services.host import replica as under_test
+from services.host.replica import PORTION_ENTRIES, Replica
+
+AT = TopicPartition("changes", 0)
+BLOCK = list(range(5 * PORTION_ENTRIES + 1))
+
+
+class Consumer:
+    """Stands for a BlockConsumer that has fetched one block."""
+
+    def __init__(self) -> None:
+        self._blocks = [{AT: BLOCK}]
+        self._position = 0
+
+    async def getmany(self, *, timeout_ms: int) -> dict[TopicPartition, list[int]]:
+        await asyncio.sleep(0)
+        if not self._blocks:
+            return {}
+        self._position = len(BLOCK)
+        return self._blocks.pop()
+
+    async def position(self, _at: TopicPartition) -> int:
+        return self._position
+
+    async def end_offsets(self, _partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {AT: len(BLOCK)}
+
+
+@pytest.fixture
+def applied(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    portions: list[list[int]] = []
+    monkeypatch.setattr(under_test, "apply", lambda _program, _operator, records: portions.append(records))
+    return portions
+
+
+def replica() -> Replica:
+    program: Any = None
+    made = Replica(program, {"count": "changes"}, "snapshots", 0, bootstrap="127.0.0.1:1", client_id="test")
+    made._consumer = Consumer()  # type: ignore[assignment]
+    return made
+
+
+@pytest.mark.parametrize("is_gentle", [False, True])
+def test_others_have_their_turn_between_portions(applied: list[list[int]], is_gentle: bool) -> None:
+    async def story() -> list[int]:
+        each = replica()
+        each.is_gentle = is_gentle
+        reading = asyncio.create_task(each.catch_up())
+        seen = []
+        while not reading.done():
+            seen.append(len(applied))
+            await asyncio.sleep(0)
+        return seen
+
+    assert set(range(1, 6)) <= set(asyncio.run(story()))
+    assert BLOCK == [entry for portion in applied for entry in portion]
+
+
+def test_a_takeover_reads_what_a_standby_had_fetched_and_not_yet_applied(applied: list[list[int]]) -> None:
+    """Its fetch position is past all of it: without this, changes would be missing from the state, silently."""
+
+    async def story() -> Replica:
+        each = replica()
+        each.is_gentle = True
+        following = asyncio.create_task(each.read(timeout_s=1))
+        while not applied:
+            await asyncio.sleep(0)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        assert len(applied) < 5
+        each.is_gentle = False
+        await each.catch_up()
+        return each
+
+    each = asyncio.run(story())
+    assert BLOCK == [entry for portion in applied for entry in portion]
+    assert ({"count": len(BLOCK)}, len(BLOCK)) == (each.positions, each.entries_read)
