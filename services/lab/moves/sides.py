@@ -22,7 +22,7 @@ from services.registry.snapshot import read_registry
 from services.registry.write import write
 from topics import catalogue
 from topics.flow.file import parse_graph
-from topics.messages import FlowRevision
+from topics.messages import Decision, FlowRevision
 
 OURS, PLAIN_FAUST, GROUP_LOOP = "stigmergy", "plain Faust", "consumer group, cooperative-sticky"
 STREAMS = "Kafka Streams with a standby"
@@ -106,12 +106,17 @@ def _moved(ground: Ground, load: Stream, beside: Stream, segment: str, hosts: li
         nonlocal request
         request = ask(ground.bootstrap, "move", load.id, segment=segment, partitions=(MOVED,), host=target)
         time.sleep(LOOK_AFTER_S)
-        wait_until(
-            lambda: any(each.kind == "moved" for each in answers_to(ground.bootstrap, request)),
-            timeout_s=MOVE_TIMEOUT_S,
-            what="a move",
-            poll_s=LOOK_AFTER_S,
-        )
+        answers: list[Decision] = []
+
+        def is_moved() -> bool:
+            answers[:] = answers_to(ground.bootstrap, request)
+            return any(each.kind == "moved" for each in answers)
+
+        try:
+            wait_until(is_moved, timeout_s=MOVE_TIMEOUT_S, what="a move", poll_s=LOOK_AFTER_S)
+        except BenchError as fault:
+            told = "; ".join(f"{each.kind}: {each.what}, {each.why}" for each in answers) or "nothing"
+            raise BenchError(f"{fault}; the placement service told {told}") from fault
 
     since_s = load.pause(move)
     gap, calm = load.arrivals.gap_of(MOVED, since_s), load.arrivals.gap_of(MOVED, calm_s, until_s=since_s)
