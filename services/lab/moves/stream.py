@@ -138,8 +138,9 @@ def _read(bootstrap: str, sink: str, arrivals: Arrivals, stop: threading.Event) 
     )
     consumer.assign([TopicPartition(sink, partition, 0) for partition in range(PARTITIONS)])
     while not stop.is_set():
-        messages = consumer.consume(2_000, timeout=0.02)
+        first = consumer.poll(0.02)
         now_s = time.monotonic()
+        messages = [] if first is None else [first, *consumer.consume(2_000, timeout=0)]
         for message in messages:
             if message.error() is None:
                 arrivals.at_s[int(b'"0-' not in (message.value() or b""))].append(now_s)
