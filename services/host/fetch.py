@@ -40,6 +40,7 @@ class BlockConsumer(AIOKafkaConsumer):
     async def start(self) -> None:
         await super().start()
         self._fetcher._records = _Blocks()
+        self._fetcher._in_flight = _InFlight(self._fetcher)
         self._fetcher._proc_fetch_request = partial(_fetch_or_hang_up, self._client, self._fetcher._proc_fetch_request)
 
     async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, Block]:
@@ -93,6 +94,22 @@ async def _fetch_or_hang_up(
         unanswered = [] if connection is None else [answer for _, _, answer in connection._requests]
         if not assignment.active and unanswered and all(answer.done() for answer in unanswered):  # by nobody awaited
             connection.close()
+
+
+class _InFlight(set[int]):
+    """The brokers that a fetch is under way to. Its end wakes the fetch routine.
+
+    When others are assigned while a fetch ends, the routine may look a turn too early, find its broker still in here,
+    and go to sleep for as long as `consumer_timeout_ms`.
+    """
+
+    def __init__(self, fetcher: Any) -> None:
+        super().__init__()
+        self._fetcher = fetcher
+
+    def discard(self, node_id: int, /) -> None:
+        super().discard(node_id)
+        self._fetcher._notify(self._fetcher._wait_consume_future)
 
 
 class _Blocks(OrderedDict[TopicPartition, Any]):

@@ -2,8 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
+import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.protocol.fetch import FetchRequest
 
 from services.host.fetch import BlockConsumer
 
@@ -72,6 +75,50 @@ def test_a_partition_that_comes_later_waits_for_no_fetch_of_others(kafka: str, t
                 consumer.assign([idle, late])
                 blocks = await consumer.blocks({idle, late}, timeout_ms=HOUR_MS)
                 assert {late: [b"one"]} == {at: [r.value for r in block] for at, block in blocks.items()}
+        finally:
+            await consumer.stop()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_no_assignment_is_overlooked_because_a_fetch_is_answered_just_then(
+    kafka: str, topic: Callable[..., str], turns: int
+) -> None:
+    """aiokafka's fetch routine may find the broker busy with a fetch that is over, and would look again much later."""
+    name = topic("just-then")
+    at = TopicPartition(name, 0)
+
+    async def story() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=kafka)
+        await producer.start()
+        await producer.send_and_wait(name, b"one", partition=0)
+        await producer.stop()
+        consumer = BlockConsumer(
+            bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest", consumer_timeout_ms=HOUR_MS
+        )
+        await consumer.start()
+        send, fetches = consumer._client.send, 0
+
+        async def assigned_just_then(node_id: int, request: Any, **kwargs: Any) -> Any:
+            nonlocal fetches
+            answer = await send(node_id, request, **kwargs)
+            if isinstance(request, FetchRequest):
+                fetches += 1
+                if fetches == 1:
+                    consumer.assign([at])
+                    consumer.seek(at, 0)
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+            return answer
+
+        consumer._client.send = assigned_just_then
+        try:
+            async with asyncio.timeout(60):
+                consumer.assign([at])
+                consumer.seek(at, 0)
+                blocks = await consumer.blocks({at}, timeout_ms=HOUR_MS)
+                assert [b"one"] == [record.value for record in blocks[at]]
         finally:
             await consumer.stop()
 
