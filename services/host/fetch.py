@@ -107,7 +107,7 @@ class _InFlight(set[int]):
         super().__init__()
         self._fetcher = fetcher
 
-    def discard(self, node_id: int, /) -> None:
+    def discard(self, node_id: object) -> None:
         super().discard(node_id)
         self._fetcher._notify(self._fetcher._wait_consume_future)
 
