@@ -196,7 +196,7 @@ class Task:
         if is_listening:
             self._listened_ms += round(min(now_s - self._ticked_s, TICK_S_MAX) * 1_000)
         self._ticked_s = now_s
-        if self._inbox.is_empty and not (self.rests and not self._is_landmark_due):
+        if self._inbox.is_empty and (not self.rests or self._is_landmark_due):
             self._inbox.put(Order.TICK)
 
     async def run(self) -> None:

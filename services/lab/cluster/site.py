@@ -123,7 +123,6 @@ def standing(
             world=world,
             kafka_home=settings.kafka_home,
             cache=settings.cache,
-            optimises_late=False,
         )
         stack = undo.enter_context(EmbeddedStack(params, furnish=_furnish))
         ground = Ground(stack.bootstrap, (), folder, settings.cache, say, warn)

@@ -13,16 +13,20 @@ from services.host.fetch import BlockConsumer
 HOUR_MS = 3_600_000
 
 
+async def send_one(kafka: str, at: TopicPartition) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=kafka)
+    await producer.start()
+    await producer.send_and_wait(at.topic, b"one", partition=at.partition)
+    await producer.stop()
+
+
 def test_who_waits_for_idle_partitions_hears_of_changes(kafka: str, topic: Callable[..., str]) -> None:
     """Its next block has been there for long when its task has room again, and nothing comes for the others."""
     name = topic("blocks", partitions=2)
     busy, idle = TopicPartition(name, 0), TopicPartition(name, 1)
 
     async def story() -> None:
-        producer = AIOKafkaProducer(bootstrap_servers=kafka)
-        await producer.start()
-        await producer.send_and_wait(name, b"one", partition=0)
-        await producer.stop()
+        await send_one(kafka, TopicPartition(name, 0))
         consumer = BlockConsumer(bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest")
         await consumer.start()
         consumer.assign([busy, idle])
@@ -53,10 +57,7 @@ def test_a_partition_that_comes_later_waits_for_no_fetch_of_others(kafka: str, t
     idle, late = TopicPartition(name, 0), TopicPartition(name, 1)
 
     async def story() -> None:
-        producer = AIOKafkaProducer(bootstrap_servers=kafka)
-        await producer.start()
-        await producer.send_and_wait(name, b"one", partition=1)
-        await producer.stop()
+        await send_one(kafka, TopicPartition(name, 1))
         consumer = BlockConsumer(
             bootstrap_servers=kafka,
             enable_auto_commit=False,
@@ -90,10 +91,7 @@ def test_no_assignment_is_overlooked_because_a_fetch_is_answered_just_then(
     at = TopicPartition(name, 0)
 
     async def story() -> None:
-        producer = AIOKafkaProducer(bootstrap_servers=kafka)
-        await producer.start()
-        await producer.send_and_wait(name, b"one", partition=0)
-        await producer.stop()
+        await send_one(kafka, TopicPartition(name, 0))
         consumer = BlockConsumer(
             bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest", consumer_timeout_ms=HOUR_MS
         )
