@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewTopic
 
-from topics.topic import Declaration
+from topics.topic import Declaration, copies_on
 
 POLL_S = 0.05
 
@@ -82,7 +82,7 @@ def ensure(admin: AdminClient, declarations: Sequence[Declaration], *, timeout_s
     deadline_s = time.monotonic() + timeout_s
     cluster = _metadata(admin, deadline_s)
     missing = [declared for declared in declarations if declared.name not in cluster.topics]
-    created = _create(admin, missing, len(cluster.brokers), deadline_s) if missing else ()
+    created = _create(admin, missing, _copies(admin, cluster, deadline_s), deadline_s) if missing else ()
     while not all(_usable(cluster, declared.name) for declared in missing):
         time.sleep(POLL_S)
         cluster = _metadata(admin, deadline_s)
@@ -104,9 +104,9 @@ def verify(
         )
         for name in settings
     }
-    brokers = len(_broker_ids(cluster))
+    copies = _copies(admin, cluster, deadline_s)
     return tuple(
-        difference for declared in declarations for difference in compare(declared, found.get(declared.name), brokers)
+        difference for declared in declarations for difference in compare(declared, found.get(declared.name), copies)
     )
 
 
@@ -126,14 +126,14 @@ def broker_settings(admin: AdminClient, setting: str, *, timeout_s: float = 30.0
     return found
 
 
-def compare(declared: Declaration, found: Found | None, brokers: int) -> list[Difference]:
-    """All differences between a topic as declared and as found on a cluster of this many brokers."""
+def compare(declared: Declaration, found: Found | None, copies: int) -> list[Difference]:
+    """All differences between a topic as declared and as found on a cluster that keeps this many copies."""
     if found is None:
         return [Difference(declared.name, "topic", "present", None)]
     expected = {
         "partitions": str(declared.partitions),
-        "replication": str(declared.replication(brokers)),
-        **declared.settings(brokers),
+        "replication": str(copies),
+        **declared.settings(copies),
     }
     actual = {"partitions": str(found.partitions), "replication": str(found.replication), **found.settings}
     return [
@@ -144,15 +144,15 @@ def compare(declared: Declaration, found: Found | None, brokers: int) -> list[Di
 
 
 def _create(
-    admin: AdminClient, declarations: Sequence[Declaration], brokers: int, deadline_s: float
+    admin: AdminClient, declarations: Sequence[Declaration], copies: int, deadline_s: float
 ) -> tuple[str, ...]:
     """Asks for all topics at once; a topic that someone else made in the meantime is as good as ours."""
     wanted = [
         NewTopic(
             declared.name,
             num_partitions=declared.partitions,
-            replication_factor=declared.replication(brokers),
-            config=declared.settings(brokers),
+            replication_factor=copies,
+            config=declared.settings(copies),
         )
         for declared in declarations
     ]
@@ -166,6 +166,21 @@ def _create(
         else:
             created.append(name)
     return tuple(sorted(created))
+
+
+def _copies(admin: AdminClient, cluster: ClusterMetadata, deadline_s: float) -> int:
+    """Copies of each partition on this cluster. One of its brokers is asked; where it may not tell, size decides."""
+    broker = ConfigResource(ConfigResource.Type.BROKER, str(min(cluster.brokers)))
+    laid_down = None
+    try:
+        asked = admin.describe_configs([broker], request_timeout=_left_s(deadline_s))
+        entry = _result(asked[broker], f"describe broker {broker.name}", deadline_s)["default.replication.factor"]
+        if not entry.is_default:
+            laid_down = int(entry.value)
+    except KafkaException as fault:
+        if fault.args[0].code() != KafkaError.CLUSTER_AUTHORIZATION_FAILED:
+            raise ClusterError(f"cannot describe broker {broker.name}: {fault.args[0].str()}") from fault
+    return copies_on(len(_broker_ids(cluster)), laid_down)
 
 
 def _settings(admin: AdminClient, names: Sequence[str], deadline_s: float) -> dict[str, dict[str, str]]:

@@ -10,7 +10,7 @@ from topics.codec import Codec, Format, M
 KIB, MIB = 2**10, 2**20
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
-REPLICATION_MAX = 3
+COPIES_MAX = 3
 PRODUCER_BATCH_BYTES_MAX = MIB + 12
 """Kafka's `max.message.bytes` bounds a producer's whole batch, so no topic allows less than default producers send."""
 
@@ -106,16 +106,17 @@ class Declaration:
     name: str
     partitions: int
 
-    def replication(self, brokers: int) -> int:
-        """Copies of each partition on a cluster of this size."""
-        return min(REPLICATION_MAX, brokers)
-
-    def settings(self, brokers: int) -> dict[str, str]:
+    def settings(self, copies: int) -> dict[str, str]:
         """Every topic setting that we rely on, spelled out, whatever the brokers' defaults are."""
         return {
             **self.topic.retention.settings(),
             "message.timestamp.type": self.topic.timestamps,
             "compression.type": self.topic.compression,
             "max.message.bytes": str(max(PRODUCER_BATCH_BYTES_MAX, self.topic.bytes_max + 64 * KIB)),
-            "min.insync.replicas": str(max(1, self.replication(brokers) - 1)),
+            "min.insync.replicas": str(max(1, copies - 1)),
         }
+
+
+def copies_on(brokers: int, laid_down: int | None) -> int:
+    """Copies of each partition: what whoever set the cluster up has laid down for all topics, else up to three."""
+    return min(COPIES_MAX if laid_down is None else laid_down, brokers)

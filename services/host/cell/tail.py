@@ -15,6 +15,9 @@ from topics.topic import Topic
 log = structlog.get_logger(__name__)
 
 PAUSE_S = 1.0
+BUNCH_BYTES, BUNCH_MS = 2**20, 500
+"""So many bytes, or this long: every host writes a row each second and every host reads all of them, one by one they would
+be most of what idle brokers do."""
 
 OnRow = Callable[[Message, float], None]
 """Called with each message and its time on the topic."""
@@ -41,6 +44,8 @@ class Tail:
                 client_id=self._client_id,
                 enable_auto_commit=False,
                 auto_offset_reset="latest",
+                fetch_min_bytes=BUNCH_BYTES,
+                fetch_max_wait_ms=BUNCH_MS,
                 retry_backoff_ms=50,
                 metadata_max_age_ms=5_000,
                 request_timeout_ms=10_000,

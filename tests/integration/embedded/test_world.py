@@ -11,6 +11,8 @@ from services.embedded import EmbeddedStack, StackParams
 from services.embedded.links import Gates
 from services.embedded.world_check import measure_ways
 from services.embedded.world_file import parse_world
+from topics.admin import ensure
+from topics.catalogue import PLACEMENTS
 
 WORLD = b"""
 world: triangle
@@ -50,6 +52,10 @@ def test_round_trips_are_those_of_the_file(tmp_path: Path, redis_url: str) -> No
         new = NewTopic("by-both", num_partitions=1, replica_assignment=[[brokers["fra"], brokers["iad"]]])
         admin.create_topics([new])["by-both"].result(timeout=30)
         hops_within(50 + 80 / 2, 50 + 2 * 80 + LATE_MS, stack, "by-both")
+        # Hence ours have as many copies as the file says: one.
+        assert () == ensure(admin, [PLACEMENTS.declare()]).differences
+        (partition,) = admin.list_topics(timeout=30).topics[PLACEMENTS.name].partitions.values()
+        assert 1 == len(partition.replicas)
 
 
 def hops_within(least_ms: float, most_ms: float, stack: EmbeddedStack, topic: str) -> None:

@@ -92,7 +92,7 @@ def test_creators_at_the_same_time_do_not_disturb_each_other(kafka: str, flow: s
 def test_a_topic_with_other_settings_is_reported_and_left_alone(admin: AdminClient, flow: str) -> None:
     """A dead-letter topic that keeps its records for a minute loses them; nobody may use it unknowingly."""
     declared = DEAD_LETTERS.declare(flow=flow)
-    settings = declared.settings(brokers=1)
+    settings = declared.settings(copies=1)
     wrong = {
         **settings,
         "retention.ms": "60000",

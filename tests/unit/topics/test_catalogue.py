@@ -24,7 +24,7 @@ from topics.catalogue import (
     shared,
 )
 from topics.messages import DeadLetter, Moments, OperatorMetrics, Origin, Placement, clip
-from topics.topic import Compacted, Topic
+from topics.topic import Compacted, Topic, copies_on
 
 
 def test_every_template_of_names_is_one_row() -> None:
@@ -51,7 +51,7 @@ def test_the_broker_accepts_the_largest_message_and_a_default_producers_batch(to
         part: "1" for part in ("flow", "stream", "target", "port", "operator", "segment") if f"{{{part}}}" in topic.name
     }
     declared = topic.declare(partitions=topic.partitions or 4, **parts)
-    limit_bytes = int(declared.settings(brokers=1)["max.message.bytes"])
+    limit_bytes = int(declared.settings(copies=1)["max.message.bytes"])
     assert limit_bytes >= 1_048_588
     assert limit_bytes > topic.bytes_max + 512
 
@@ -98,8 +98,13 @@ def test_keys_are_as_documented() -> None:
 def test_replication_follows_the_cluster_up_to_three() -> None:
     """One broker must be able to run everything; three must survive the loss of one without losing a record."""
     declared = PLACEMENTS.declare()
-    assert [1, 2, 3, 3] == [declared.replication(brokers) for brokers in (1, 2, 3, 5)]
-    assert ["1", "1", "2", "2"] == [declared.settings(brokers)["min.insync.replicas"] for brokers in (1, 2, 3, 5)]
+    assert [1, 2, 3, 3] == [copies_on(brokers, None) for brokers in (1, 2, 3, 5)]
+    assert ["1", "1", "2"] == [declared.settings(copies)["min.insync.replicas"] for copies in (1, 2, 3)]
+
+
+def test_what_is_laid_down_for_a_cluster_goes_before_its_size() -> None:
+    """Four brokers in four cities with one copy each: three copies would make each hop wait for the farthest city."""
+    assert [1, 2, 4] == [copies_on(4, laid_down) for laid_down in (1, 2, 5)]
 
 
 def test_metrics_carry_the_brokers_time() -> None:
