@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from placement.ants.trail import Trail
 from placement.cell_ledger import Booking, Ledger, State
-from placement.leader import Leader
+from placement.leader_attempt import Attempt
+from placement.leader_course import Course
 from placement.leader_damping import Damping
 from placement.pheromone import PheromoneVector
 from placement.queueing import Load
@@ -86,15 +87,15 @@ def _never_expire(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forget_epochs(patch: pytest.MonkeyPatch) -> None:
-    original = Leader._enforce
+    original = Course._enforce
 
-    def same_epoch(self: Leader) -> list[Any]:
-        effects = original(self)
+    def same_epoch(self: Course, attempt: Attempt, *, now_ms: float) -> list[Any]:
+        effects = original(self, attempt, now_ms=now_ms)
         if self.epoch > 1:
             self.epoch -= 1
         return effects
 
-    patch.setattr(Leader, "_enforce", same_epoch)
+    patch.setattr(Course, "_enforce", same_epoch)
 
 
 def _forget_release(patch: pytest.MonkeyPatch) -> None:
