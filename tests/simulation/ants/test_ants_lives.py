@@ -17,6 +17,7 @@ from placement.leader_damping import Damping
 from placement.pheromone import PheromoneVector
 from placement.queueing import Load
 from placement.simulator.body import Body
+from placement.simulator.faults import lose_host, return_host
 from placement.simulator.invariants import BrokenInvariantError
 from placement.simulator.queries import QueryParams, background_load
 from placement.simulator.scenario import Scenario, live
@@ -46,9 +47,9 @@ def test_what_a_returned_host_tells_is_not_taken_for_old_news() -> None:
     for load in (0.2, 0.4, 0.6):
         body.set_background(host, background_load(load, 1.0, QueryParams(), rng=Random(2)))
         body.run_for(1_000.0)
-    body.lose_host(host)
+    lose_host(body, host)
     body.run_for(5_000.0)
-    body.return_host(host)
+    return_host(body, host)
     body.run_for(5_000.0)
     body.set_background(host, Load())
     body.run_for(5_000.0)
