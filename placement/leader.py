@@ -90,7 +90,7 @@ class Leader:
             ServingEnds: self._on_serving_ends,
             ServedFrom: self._on_served_from,
         }
-        """What it does not hear because of its own course."""
+        """What may turn its course; anything else is news that the course waits for."""
         if running is not None:
             self._earn(now_ms)
 
