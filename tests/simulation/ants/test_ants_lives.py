@@ -16,8 +16,8 @@ from placement.leader_course import Course
 from placement.leader_damping import Damping
 from placement.pheromone import PheromoneVector
 from placement.queueing import Load
+from placement.simulator import faults
 from placement.simulator.body import Body
-from placement.simulator.faults import lose_host, return_host
 from placement.simulator.invariants import BrokenInvariantError
 from placement.simulator.queries import QueryParams, background_load
 from placement.simulator.scenario import Scenario, live
@@ -47,9 +47,9 @@ def test_what_a_returned_host_tells_is_not_taken_for_old_news() -> None:
     for load in (0.2, 0.4, 0.6):
         body.set_background(host, background_load(load, 1.0, QueryParams(), rng=Random(2)))
         body.run_for(1_000.0)
-    lose_host(body, host)
+    faults.lose_host(body, host)
     body.run_for(5_000.0)
-    return_host(body, host)
+    faults.return_host(body, host)
     body.run_for(5_000.0)
     body.set_background(host, Load())
     body.run_for(5_000.0)
@@ -128,7 +128,7 @@ def _drift(patch: pytest.MonkeyPatch) -> None:
 
 
 def _ignore_losses(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Body, "_notice_host_loss", lambda self, host, died_ms: self._notice_links())
+    patch.setattr(faults, "_notice_host_loss", lambda body, host, died_ms: faults._notice_links(body))
 
 
 def _ignore_damping(patch: pytest.MonkeyPatch) -> None:
