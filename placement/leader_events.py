@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from placement.ants.effects import Send, SetTimer
 from placement.model import Flow, Plan
 
 # Events in. News of ants (RoutingAntReturned, ScoutReport, ScoutFailed, Enforced, Measured) come from placement.ants.
@@ -204,3 +205,6 @@ class Withdrawn:
     """The flow has ended; nothing of it runs."""
 
     flow: str
+
+
+LeaderEffect = Send | SetTimer | Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn

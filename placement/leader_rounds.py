@@ -16,6 +16,8 @@ class Rounds:
     """Of one leader. `flow` is always the flow as it is now."""
 
     def __init__(self, flow: Flow, params: LeaderParams, purse: Purse) -> None:
+        self.watch = params.watch
+        """False: the flow stays where it is, unless something happens to it there."""
         self.alarmed = False
         """A host of the flow became crowded, or is about to, during the present search."""
         self._params = params
@@ -43,7 +45,7 @@ class Rounds:
     def has_drifted(self, flow: Flow) -> bool:
         """Whether the flow has become another since ants last brought news of it: worth ants on credit."""
         share = self._params.look_at_drift
-        return self._params.watch and share is not None and flow.drift_from(self._looked_at) >= share
+        return self.watch and share is not None and flow.drift_from(self._looked_at) >= share
 
     def are_free(self, flow: Flow, *, now_ms: float) -> bool:
         """Whether a round has been earned, or may be owed."""

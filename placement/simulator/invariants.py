@@ -65,7 +65,7 @@ def system_faults(body: Body) -> list[str]:
         broken.message
         for broken in violations(problem, body.truth.placement())
         # A cut network breaks ways, a fallen flow serves nobody; leaders then find others.
-        if (broken.rule is not Rule.UNREACHABLE or body.whole) and broken.flow not in unserved
+        if (broken.rule is not Rule.UNREACHABLE or body.damage.none) and broken.flow not in unserved
     ]
     for name, leader in sorted(body.leaders.items()):
         if name in body.truth.running:
@@ -91,7 +91,7 @@ def tap_faults(body: Body) -> list[str]:
                 continue
             if serving.own[served] is None:
                 found.append(f"{where}/{serving.flow.tasks[served].name}, which runs nowhere")
-            if body.whole and name not in body.leaders[other].standing.grants.tappers:
+            if body.damage.none and name not in body.leaders[other].standing.grants.tappers:
                 found.append(f"{where}, whose leader does not know of it")
     return found
 
@@ -100,7 +100,7 @@ def rest_faults(body: Body) -> list[str]:
     """What is wrong once a system has come to rest: promises that nobody will keep or end."""
     found = []
     for host, cell in sorted(body.cells.items()):
-        if host in body.down_hosts:
+        if host in body.damage.hosts:
             continue
         for booking in cell.ledger.bookings():
             leader = body.leaders.get(booking.flow)
@@ -114,7 +114,7 @@ def rest_faults(body: Body) -> list[str]:
     for name, leader in sorted(body.leaders.items()):
         for by in sorted(set(leader.standing.grants.tappers) - set(body.leaders)):
             found.append(f"{name} still serves {by}, which has ended")
-        for host in sorted(set(leader.running.values()) - body.down_hosts):
+        for host in sorted(set(leader.running.values()) - body.damage.hosts):
             booked = [b for b in body.cells[host].ledger.bookings() if b.flow == name and b.state is State.ACTIVE]
             if not booked:
                 found.append(f"{name} runs at {host}, which has no booking for it")

@@ -12,6 +12,7 @@ from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, Network, OverlayNetwork
 from placement.queueing import UTILISATION_CAP
 from placement.simulator.body import Body, Observer
+from placement.simulator.faults import lose_host, lose_link, return_host, return_link
 from placement.simulator.invariants import BrokenInvariantError, host_faults, rest_faults, system_faults
 from placement.simulator.queries import QueryParams, background_load, known, mixed_query, variant
 from placement.simulator.trace import both
@@ -141,13 +142,13 @@ def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Networ
     for _ in range(scenario.host_faults):
         host = rng.choice(network.hosts).name
         died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
-        body.kernel.at(died_ms, body.lose_host, host)
-        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), body.return_host, host)
+        body.kernel.at(died_ms, lose_host, body, host)
+        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), return_host, body, host)
     for _ in range(scenario.link_faults):
         a, b = _link(network, rng)
         died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
-        body.kernel.at(died_ms, body.lose_link, a, b)
-        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), body.return_link, a, b)
+        body.kernel.at(died_ms, lose_link, body, a, b)
+        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), return_link, body, a, b)
     for _ in range(scenario.load_changes):
         host = rng.choice(network.hosts).name
         body.kernel.at(rng.uniform(start_ms, end_ms), _jump, body, host, rng.random())

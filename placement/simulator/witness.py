@@ -44,13 +44,15 @@ class Witness:
 
     def _publish(self, what: Published, now_ms: float) -> None:
         assert self.body is not None
-        plan, flow = what.plan, what.plan.flow
+        plan, flow, damage = what.plan, what.plan.flow, self.body.damage
         if plan.epoch <= self._epochs.get(flow, 0):
             self._faults.append(f"{flow}: epoch {plan.epoch} is published after epoch {self._epochs[flow]}")
         self._epochs[flow] = plan.epoch
         if what.reason == Reason.FIRST.value:  # a new leader remembers nothing of an earlier one
             self._left_ms = {move: at_ms for move, at_ms in self._left_ms.items() if move[0] != flow}
-        for host in sorted({host for _, _, host in plan.placement.spots} - self.body.lately_dead):
+        # A commitment may have died with its host, which may be back, empty.
+        lately_dead = damage.died_since(now_ms - self.body.ants.enforcement.activation_ms)
+        for host in sorted({host for _, _, host in plan.placement.spots} - lately_dead):
             held = {b.epoch: b.state for b in self.body.cells[host].ledger.bookings() if b.flow == flow}
             if held.get(plan.epoch) is not State.COMMITTED:
                 self._faults.append(f"{flow}: epoch {plan.epoch} runs, but {host} has not committed to it")
@@ -59,7 +61,7 @@ class Witness:
         for move in plan.moves:
             ago_ms = now_ms - self._left_ms.get((flow, move.task, move.target or ""), -math.inf)
             # While something is dead a flow may be cut off where it runs, and then goes wherever it can.
-            if ago_ms < cool_ms and what.reason == Reason.WATCH.value and self.body.unharmed_ms > cool_ms:
+            if ago_ms < cool_ms and what.reason == Reason.WATCH.value and damage.unharmed_ms(now_ms) > cool_ms:
                 self._faults.append(f"{flow}/{move.task} is back at {move.target} after {ago_ms:.0f} ms")
             if move.origin is not None:
                 self._left_ms[flow, move.task, move.origin] = now_ms

@@ -24,6 +24,7 @@ from placement.leader_params import LeaderParams
 from placement.model import Flow, Host, OverlayNetwork
 from placement.queueing import IDLE, Load
 from placement.simulator.body import Body
+from placement.simulator.faults import lose_host
 from services.host.cell.body import CellBody, brain_ms
 from services.host.cell.post import Post
 from services.host.clock import BrokerClock
@@ -88,7 +89,7 @@ class Simulated:
     def lose(self, host: str) -> None:
         self._open |= {name for name, leader in self._body.leaders.items() if host in leader.running.values()}
         self._lost = len(self._body.decisions)
-        self._body.lose_host(host)
+        lose_host(self._body, host)
 
     def settle(self) -> Outcome:
         deadline_ms = self._body.kernel.now_ms + 120_000

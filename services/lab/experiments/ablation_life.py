@@ -14,6 +14,7 @@ from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, Network, RoutedNetwork
 from placement.queueing import Load
 from placement.simulator.body import Body
+from placement.simulator.faults import change_link
 from placement.simulator.queries import QueryParams, background_load, known, mixed_query, variant
 from placement.topology.transit_stub import sized
 from services.lab.chance import seeded
@@ -144,6 +145,6 @@ def _live(world: _World, ants: AntParams, leaders: LeaderParams, seed: int) -> B
     for host, load in world.changed.items():
         body.set_background(host, load)
     for (a, b), delay_ms in world.slowed.items():
-        body.change_link(a, b, delay_ms)
+        change_link(body, a, b, delay_ms)
     body.run_for(AFTER_MS)
     return body

@@ -12,7 +12,8 @@ from random import Random
 from placement.leader_events import Published
 from placement.model import Flow, RoutedNetwork
 from placement.queueing import UTILISATION_CAP
-from placement.simulator.body import DETECTION_MS, Body
+from placement.simulator.body import Body
+from placement.simulator.faults import DETECTION_MS, lose_host, lose_link, return_host, return_link
 from placement.simulator.invariants import promised_rho
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.topology.transit_stub import TransitStubParams
@@ -81,7 +82,7 @@ class _Life:
         host = self.rng.choice(used)
         hit = [name for name, leader in sorted(body.leaders.items()) if host in leader.running.values()]
         died_ms, seen = body.kernel.now_ms, len(body.decisions)
-        body.lose_host(host)
+        lose_host(body, host)
         hit = [name for name in hit if _joined(body, name)]
         body.run_for(PAUSE_MS)
         back_ms = {d.plan.flow: at for at, d in reversed(body.decisions[seen:]) if isinstance(d, Published)}
@@ -90,7 +91,7 @@ class _Life:
                 self.took("time from notice to running again", (back_ms[name] - died_ms - DETECTION_MS) / 1000)
         lost = sum(name not in back_ms for name in hit)
         self.count("flows hit, ends still joined, that did not run again in 20 s", float(lost))
-        body.return_host(host)
+        return_host(body, host)
         body.run_for(PAUSE_MS)
 
     def lose_link(self) -> None:
@@ -101,7 +102,7 @@ class _Life:
             return
         a, b = self.rng.choice(links)
         before = {name: body.latency_ms(name) for name in sorted(body.truth.running)}
-        body.lose_link(a, b)
+        lose_link(body, a, b)
         hit = [name for name, ms in before.items() if body.latency_ms(name) > HARMED * ms and _joined(body, name)]
         cut = [name for name in hit if math.isinf(body.latency_ms(name))]
         seen: dict[str, list[float]] = {name: [] for name in hit}
@@ -119,7 +120,7 @@ class _Life:
         self.count("dead link: flows that became slower, ends still joined", float(len(hit)))
         self.count("dead link: of these cut off where they ran", float(len(cut)))
         self.count("dead link: that did not run again in 20 s", float(sum(math.isinf(seen[n][-1]) for n in hit)))
-        body.return_link(a, b)
+        return_link(body, a, b)
         body.run_for(PAUSE_MS)
 
     def lose_end(self, what: str, *, leader: bool) -> None:
@@ -128,9 +129,9 @@ class _Life:
         flow = self.rng.choice([flow for flow in self.flows if math.isfinite(body.latency_ms(flow.name))])
         host = flow.sources[0].host if leader else flow.sinks[0].host
         hit = [each for each in self.flows if host in _ends(each)]
-        body.lose_host(host)
+        lose_host(body, host)
         body.run_for(PAUSE_MS)
-        body.return_host(host)
+        return_host(body, host)
         body.run_for(DETECTION_MS)
         for each in hit:
             if each.name not in body.leaders:

@@ -228,7 +228,7 @@ def live(stage: Stage, how: str) -> Seen:
     body, flows = _placed(stage)
     if how == "never":
         for leader in body.leaders.values():
-            leader.params = replace(leader.params, watch=False)
+            leader.course.rounds.watch = False
     hosts, seen = RealHosts(stage.network, stage.background, stage.seed), Seen()
     verdicts = FlowVerdicts(VerdictParams(holds_s=COURSES.steps[-1]))
     begun = len(body.decisions)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from placement.leader_events import GaveUp, Published
 from placement.model import Flow, Host, Link, RoutedNetwork, Sink, Source, Task, chain
-from placement.simulator.body import DETECTION_MS, Body
+from placement.simulator.body import Body
+from placement.simulator.faults import DETECTION_MS, lose_link, return_link
 from placement.simulator.invariants import host_faults, rest_faults, system_faults
 from placement.simulator.queries import known
 from services.lab.chance import seeded
@@ -38,11 +39,11 @@ def faults(body: Body) -> list[str]:
 def test_a_flow_that_a_dead_link_cuts_off_runs_again_elsewhere() -> None:
     """Seed 106 of ants/faults: two tasks behind a dead link, and no round of ants that would have told."""
     body = placed(flow())
-    body.lose_link("b", "x")
+    lose_link(body, "b", "x")
     assert math.isinf(body.latency_ms("f"))
     body.run_for(DETECTION_MS + 2_000.0)
     assert math.isfinite(body.latency_ms("f"))
-    body.return_link("b", "x")
+    return_link(body, "b", "x")
     body.run_for(60_000.0)
     assert [] == faults(body) + rest_faults(body), "and what x had promised has ended"
 
@@ -51,13 +52,13 @@ def test_no_ants_leave_for_a_flow_whose_ends_are_parted() -> None:
     """No place would help: they would only walk until they die, and the flow would pay for them for hours."""
     body = placed(flow(end="x"))
     told = len(body.decisions)
-    body.lose_link("b", "x")
+    lose_link(body, "b", "x")
     body.run_for(DETECTION_MS)
     hops = body.traffic.total_hops
     body.run_for(30_000.0)
     assert [] == [each for _, each in body.decisions[told:] if isinstance(each, Published | GaveUp)]
     assert body.traffic.total_hops - hops < 20
-    body.return_link("b", "x")
+    return_link(body, "b", "x")
     body.run_for(DETECTION_MS)
     assert math.isfinite(body.latency_ms("f")), "it never stopped"
 
@@ -69,11 +70,11 @@ def test_a_flow_that_taps_what_was_cut_off_finds_another_way() -> None:
     body.submit(replace(serving, name="g", sinks=(Sink("out", "c"),)))
     body.run_until_settled()
     assert {"f"} == body.leaders["g"].standing.tapped_flows
-    body.lose_link("b", "x")
+    lose_link(body, "b", "x")
     body.run_for(DETECTION_MS + 10_000.0)
     assert math.isinf(body.latency_ms("f"))
     assert math.isfinite(body.latency_ms("g"))
-    body.return_link("b", "x")
+    return_link(body, "b", "x")
     body.run_for(60_000.0)
     assert [] == faults(body) + rest_faults(body)
 
@@ -81,8 +82,8 @@ def test_a_flow_that_taps_what_was_cut_off_finds_another_way() -> None:
 def test_a_link_that_is_soon_back_moves_nothing() -> None:
     """Back before anybody noticed."""
     body = placed(flow())
-    body.lose_link("b", "x")
+    lose_link(body, "b", "x")
     body.run_for(DETECTION_MS / 2)
-    body.return_link("b", "x")
+    return_link(body, "b", "x")
     body.run_for(20_000.0)
     assert 1 == body.leaders["f"].epoch

@@ -13,6 +13,7 @@ from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
 from placement.leader_params import IMPROVED_LEADER
 from placement.simulator.body import Body
+from placement.simulator.faults import lose_host, lose_link, return_host, return_link
 from placement.simulator.invariants import host_faults, rest_faults, system_faults
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
@@ -50,11 +51,11 @@ class Life:
         if self._link:
             place = self.network.host_index[host]
             other = self.network.hosts[self.network.neighbours[place][0]].name
-            kernel.after(0.0, body.lose_link, host, other)
-            kernel.after(DEAD_MS, body.return_link, host, other)
+            kernel.after(0.0, lose_link, body, host, other)
+            kernel.after(DEAD_MS, return_link, body, host, other)
         else:
-            kernel.after(0.0, body.lose_host, host)
-            kernel.after(DEAD_MS, body.return_host, host)
+            kernel.after(0.0, lose_host, body, host)
+            kernel.after(DEAD_MS, return_host, body, host)
 
     def run(self) -> "Life":
         body = self.body

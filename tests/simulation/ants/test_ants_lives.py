@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 
 from placement.ants.trail import Trail
 from placement.cell_ledger import Booking, Ledger, State
-from placement.leader import Leader
+from placement.leader_attempt import Attempt
+from placement.leader_course import Course
 from placement.leader_damping import Damping
 from placement.pheromone import PheromoneVector
 from placement.queueing import Load
+from placement.simulator import faults
 from placement.simulator.body import Body
 from placement.simulator.invariants import BrokenInvariantError
 from placement.simulator.queries import QueryParams, background_load
@@ -45,9 +47,9 @@ def test_what_a_returned_host_tells_is_not_taken_for_old_news() -> None:
     for load in (0.2, 0.4, 0.6):
         body.set_background(host, background_load(load, 1.0, QueryParams(), rng=Random(2)))
         body.run_for(1_000.0)
-    body.lose_host(host)
+    faults.lose_host(body, host)
     body.run_for(5_000.0)
-    body.return_host(host)
+    faults.return_host(body, host)
     body.run_for(5_000.0)
     body.set_background(host, Load())
     body.run_for(5_000.0)
@@ -86,15 +88,15 @@ def _never_expire(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forget_epochs(patch: pytest.MonkeyPatch) -> None:
-    original = Leader._enforce
+    original = Course._enforce
 
-    def same_epoch(self: Leader) -> list[Any]:
-        effects = original(self)
+    def same_epoch(self: Course, attempt: Attempt, *, now_ms: float) -> list[Any]:
+        effects = original(self, attempt, now_ms=now_ms)
         if self.epoch > 1:
             self.epoch -= 1
         return effects
 
-    patch.setattr(Leader, "_enforce", same_epoch)
+    patch.setattr(Course, "_enforce", same_epoch)
 
 
 def _forget_release(patch: pytest.MonkeyPatch) -> None:
@@ -126,7 +128,7 @@ def _drift(patch: pytest.MonkeyPatch) -> None:
 
 
 def _ignore_losses(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Body, "_notice_host_loss", lambda self, host, died_ms: self._notice_links())
+    patch.setattr(faults, "_notice_host_loss", lambda body, host, died_ms: faults._notice_links(body))
 
 
 def _ignore_damping(patch: pytest.MonkeyPatch) -> None:

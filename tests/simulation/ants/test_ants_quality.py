@@ -12,6 +12,7 @@ from placement.leader_params import IMPROVED_LEADER
 from placement.model import Host, Link, Problem, RoutedNetwork
 from placement.queueing import IDLE, link_wait_ms, wire_stream
 from placement.simulator.body import Body
+from placement.simulator.faults import lose_link
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
@@ -89,5 +90,5 @@ def test_links_with_queues_are_measured_as_messages_meet_them() -> None:
     assert body.cells["a"].links_ms["b"] == pytest.approx(1.0 + wait_ms + 4.0)
     assert body.cells["b"].links_ms["a"] == pytest.approx(1.0 + 4.0)
     assert body.delay_ms("a", "c") == pytest.approx(2.0 + wait_ms + 8.0)
-    body.lose_link("b", "c")
+    lose_link(body, "b", "c")
     assert body.delay_ms("a", "b") == pytest.approx(1.0 + wait_ms + 4.0)

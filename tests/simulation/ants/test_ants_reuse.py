@@ -11,6 +11,7 @@ from placement.leader_events import Lingers, Withdrawn
 from placement.leader_params import IMPROVED_LEADER
 from placement.model import Problem, violations
 from placement.simulator.body import Body
+from placement.simulator.faults import lose_host, return_host
 from placement.simulator.invariants import host_faults, rest_faults, system_faults
 from placement.simulator.queries import QueryParams, Shape, background_load, known, random_query, variant
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
@@ -90,9 +91,9 @@ def test_a_tapper_places_itself_anew_when_the_source_that_serves_it_dies() -> No
     """The serving flow ends with its leader. Its tapper has the same source, so it comes back only with that."""
     body = pair(Shape.FAN_IN)
     source = body.leaders["first"].flow.sources[1].host
-    body.lose_host(source)
+    lose_host(body, source)
     body.run_for(5_000.0)
-    body.return_host(source)
+    return_host(body, source)
     body.run_for(60_000.0)
     assert {"first", "second"} == set(body.truth.running)
     assert [] == faults(body)

@@ -50,7 +50,7 @@ class Stage:
 
     @property
     def round(self) -> int:
-        return self.leader._round
+        return self.leader.course.round
 
     def ants_return(self, count: int = 2, distance_ms: float = 30.0) -> None:
         for _ in range(count):

@@ -112,6 +112,6 @@ def test_a_queued_ant_waits_in_the_server_queue_of_the_simulated_host(queued: bo
     wait_ms = body.cells["b"].queue_wait_ms()
     assert wait_ms > 1.0
     ant = RoutingAnt("flow", 1, "c", Trail.start("a"), "a")
-    body._carry_out("a", [Send("b", ant, queued=queued)])
+    body.carry_out("a", [Send("b", ant, queued=queued)])
     body.run_for(7.0 + 2 * wait_ms)
     assert 7.0 + (wait_ms if queued else 0.0) == pytest.approx(arrived_ms[0])

@@ -66,7 +66,7 @@ class Stage:
 
     def look(self, *hosts: str, tap: Offer | None = None, covered: int = 0, cost_ms: float = 50.0) -> None:
         """Ants return and a scout reports."""
-        number = self.leader._round
+        number = self.leader.course.round
         self.tell(RoutingAntReturned(number, "d", 40.0, 30.0, 100.0))
         prices = tuple((host, 8.0) for host in dict.fromkeys(hosts[covered:]))
         self.tell(
@@ -110,7 +110,7 @@ def test_a_refused_tap_sends_fresh_scouts_that_avoid_that_flow() -> None:
     stage.look("m", "m", "y", tap=OFFER, covered=2)
     stage.tell(TapAnswered(1, "old", "b", "the flow is ending"))
     assert [("h", "old", Cancellation("f", 1))] == stage.letters(Cancellation)
-    stage.tell(RoutingAntReturned(stage.leader._round, "d", 40.0, 30.0, 100.0))
+    stage.tell(RoutingAntReturned(stage.leader.course.round, "d", 40.0, 30.0, 100.0))
     (sent,) = [e.message for e in stage.effects if isinstance(e, Send) and isinstance(e.message, ScoutingAnt)]
     assert ("old",) == sent.order.avoided
 
@@ -122,7 +122,7 @@ def test_scouts_after_a_stale_tap_know_what_the_enforcement_ant_found() -> None:
     stage.look("m", "m", "y", tap=OFFER, covered=2)
     gone = replace(OFFER, age_ms=math.inf)
     stage.tell(Enforced(1, committed=False, why="runs here no more", stale=gone))
-    stage.tell(RoutingAntReturned(stage.leader._round, "d", 40.0, 30.0, 100.0))
+    stage.tell(RoutingAntReturned(stage.leader.course.round, "d", 40.0, 30.0, 100.0))
     (sent,) = [e.message for e in stage.effects if isinstance(e, Send) and isinstance(e.message, ScoutingAnt)]
     assert (gone,) == sent.order.stale
 

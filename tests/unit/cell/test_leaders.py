@@ -147,6 +147,6 @@ def test_leaders_weigh_moves_by_what_moves_have_really_cost() -> None:
         ground.run("b")
         ground.view.moves["m"] = move_record("other", "other.s", actual_pause_ms=900.0, unread_changes=0)
         await ground.arrange()
-        assert 900.0 == ground.body.leaders["talk"]._weighing.damping.pause_ms
+        assert 900.0 == ground.body.leaders["talk"].course.weighing.damping.pause_ms
 
     play(story)

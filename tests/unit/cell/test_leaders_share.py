@@ -104,7 +104,7 @@ def test_until_it_runs_a_flow_gives_up_a_tap_on_a_flow_that_ends() -> None:
         serve(ground)
         await lead(ground)
         ground.view.take(plan(TAPPER, TAP, epoch=3))
-        ground.body.leaders["g"].epoch = 3
+        ground.body.leaders["g"].course.epoch = 3
         submit(ground.view, SERVER, text_of("f"), revision=2, state="withdrawn")
         await ground.arrange()
         assert (all_segments(), 3) == (set(tasks(ground)), ground.body.leaders["g"].epoch)

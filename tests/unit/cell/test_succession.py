@@ -81,7 +81,7 @@ def test_a_leader_goes_on_with_what_a_person_approved() -> None:
 
     async def story(ground: Ground) -> None:
         proposal = await ground.proposing("c")
-        ground.body.leaders["talk"].phase = Phase.RESTING
+        ground.body.leaders["talk"].course.phase = Phase.RESTING
         flow = ground.view.flows["talk"]
         ground.view.plans["talk"] = plan_for(flow, "c", epoch=proposal.epoch, term=7)
         await ground.arrange()

@@ -48,11 +48,11 @@ def test_a_dry_run_waits_until_its_leader_is_free() -> None:
         ground.run("b")
         await ground.arrange()
         leader = ground.body.leaders["talk"]
-        leader.phase = Phase.ENFORCING
+        leader.course.phase = Phase.ENFORCING
         ground.view.requests["r1"] = Request(request="r1", kind="propose", flow="talk", asked_ms=10**6)
         await ground.arrange()
         assert Phase.ENFORCING is leader.phase
-        leader.phase = Phase.RESTING
+        leader.course.phase = Phase.RESTING
         await ground.arrange()
         assert Phase.SEARCHING is leader.phase
 

@@ -1,0 +1,314 @@
+"""Course: how a leader gets from a reason to look for a place to a plan that runs, and to rest again (Ants 3.8, 3.9).
+
+A search finds a complete placement, which is weighed against what runs. An enforcement ant carries it out, and it is
+activated once that ant is back and every flow that is to serve has agreed. What fails on the way is tried again a few
+times, then the flow rests. What turns a course, users, faults and other flows, is for the leader to say (leader.py).
+"""
+
+import math
+from dataclasses import replace
+
+from placement.ants.effects import Send, SetTimer
+from placement.ants.enforcement import Enforced, EnforcementAnt
+from placement.ants.measuring import Measured
+from placement.ants.order import Offer, ScoutReport
+from placement.ants.routing import RoutingAntReturned
+from placement.ants.scouting import ScoutFailed
+from placement.chance import Chance
+from placement.leader_attempt import Attempt, Reason
+from placement.leader_events import GaveUp, LeaderEffect, Proposed, Published, Stayed, TapAnswered, TimerFired
+from placement.leader_lessons import Lessons
+from placement.leader_phases import Phase
+from placement.leader_release import measuring_ant
+from placement.leader_rounds import Rounds
+from placement.leader_search import Means, Search, Stage
+from placement.leader_standing import Standing
+from placement.leader_taps import Enforcing
+from placement.leader_weighing import COMPARED, OPTIONAL, Weighed, Weighing
+from placement.model import Flow, Plan
+
+CourseNews = TimerFired | RoutingAntReturned | ScoutReport | ScoutFailed | Measured | Enforced | TapAnswered
+"""What a course waits for: its own timers and ants, and the answers to what it asked."""
+
+
+class Course:
+    """Of one flow. `phase` says how far it is."""
+
+    def __init__(self, standing: Standing, means: Means, *, last_epoch: int, seniority: int) -> None:
+        self.phase = Phase.RESTING
+        self.epoch = last_epoch
+        self.round = 0
+        """Of the ants in the field."""
+        self.lessons = Lessons(means.params.shun_ms)
+        self.rounds = Rounds(standing.flow, means.params, means.purse)
+        self.weighing = Weighing(means.params)
+        self._standing = standing
+        self._means = means
+        self._seniority = seniority
+        self._search: Search | None = None
+        self._failures = 0
+        """Attempts that failed in a row."""
+        self._gave_up = 0
+        """How often in a row."""
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """What has been found so far, and may be carried out already; none at rest."""
+        return self._search.attempt if self._search is not None else None
+
+    @property
+    def is_scouting(self) -> bool:
+        """Whether scouts are on their way, so that there is a way."""
+        return self._search is not None and self._search.stage is Stage.SCOUTING
+
+    @property
+    def all_taps(self) -> list[Offer]:
+        """What the flow taps, is about to tap, or may decide to tap."""
+        attempt = self.attempt.taps if self.attempt is not None else {}
+        return [*self._standing.taps.values(), *self._standing.enforced_taps.values(), *attempt.values()]
+
+    # How it begins and ends.
+
+    def begin(self, reason: Reason, *, now_ms: float) -> list[LeaderEffect]:
+        """Start to look for a complete placement, whatever was under way."""
+        self._failures = 0
+        return self._begin(reason, now_ms=now_ms)
+
+    def begin_again(self, *, now_ms: float) -> list[LeaderEffect]:
+        """What was found so far is worth nothing any more; nobody failed."""
+        assert self.attempt is not None
+        return self._begin(self.attempt.reason, now_ms=now_ms)
+
+    def fail(self, why: str, *, now_ms: float) -> list[LeaderEffect]:
+        """The attempt failed: begin anew with fresh ants, or rest for a while."""
+        abandoned = self._abandon_enforcement()
+        search, params = self._search, self._means.params
+        assert search is not None
+        attempt = search.attempt
+        self._failures += 1
+        watching = attempt.reason in OPTIONAL
+        # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
+        affordable = not watching or (bool(self.lessons) and self.rounds.are_free(self._flow, now_ms=now_ms))
+        # After giving up once, a look that finds nothing is not worth another: ants without end would fill the network.
+        tired = self._gave_up > 0 or self._failures >= params.max_failed_searches
+        hopeless = tired and search.stage is Stage.FAILED
+        if affordable and self._failures < params.max_attempts and not hopeless:
+            return [*abandoned, *self._begin(attempt.reason, now_ms=now_ms)]
+        if watching:
+            stayed = Stayed(self._flow.name, math.nan, attempt.cost_ms, why)
+            return self.rest([*abandoned, stayed], now_ms=now_ms)
+        pause_ms = min(params.retry_after_ms * 2**self._gave_up, params.retry_at_most_ms)
+        self._gave_up += 1
+        # What can't be placed can't serve either.
+        told = self._standing.grants.tell_ending(self._flow.name) if attempt.reason is Reason.LOST else []
+        gave_up = GaveUp(self._flow.name, why)
+        return self.rest([*abandoned, *told, gave_up], now_ms=now_ms, after_ms=pause_ms)
+
+    def take_heart(self) -> None:
+        """What made it give up may be over: the next look is worth as many ants as the first."""
+        self._gave_up = 0
+
+    def rest(self, effects: list[LeaderEffect], *, now_ms: float, after_ms: float | None = None) -> list[LeaderEffect]:
+        """Wait for the next round: as soon as the interval and the budget allow."""
+        self.phase, self._search = Phase.RESTING, None
+        self.lessons.rest()
+        flow = self._flow
+        if after_ms is not None:
+            return [*effects, SetTimer(flow.name, "rest", now_ms + after_ms)]
+        if self._standing.plan is None or not self.rounds.watch:
+            return effects
+        at_ms = self.rounds.next_at_ms(flow, now_ms=now_ms)
+        return effects if math.isinf(at_ms) else [*effects, SetTimer(flow.name, "rest", at_ms)]
+
+    def linger(self) -> list[LeaderEffect]:
+        """The flow runs on unchanged for those who tap it."""
+        self.phase, self._search = Phase.LINGERING, None
+        return self._abandon_enforcement()
+
+    def end(self) -> list[LeaderEffect]:
+        """Nothing of the flow runs any more."""
+        self.phase, self._search = Phase.WITHDRAWN, None
+        return [*self._standing.end(self.epoch)]
+
+    # What it waits for.
+
+    def step(self, news: CourseNews, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
+        """Take news in a phase that waits for it."""
+        match news:
+            case TimerFired():
+                return self._on_timer(news, now_ms=now_ms, rng=rng)
+            case RoutingAntReturned() | ScoutReport():
+                return self._on_ant_home(news, now_ms=now_ms, rng=rng)
+            case ScoutFailed():
+                return []
+            case Measured():
+                return self._on_measured(news, now_ms=now_ms)
+            case Enforced():
+                return self._on_enforced(news, now_ms=now_ms)
+            case TapAnswered():
+                return self._on_tap_answered(news, now_ms=now_ms)
+
+    def _on_timer(self, timer: TimerFired, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
+        if timer.name == "rest" and self.phase is Phase.RESTING:
+            return self.begin(self._standing.why_look(), now_ms=now_ms)
+        if timer.name != "patience":
+            return []
+        if self.phase is Phase.ENFORCING:
+            assert self._standing.enforcing is not None
+            stops = {stop.host for stop in self._standing.enforcing.ant.stops}
+            self.lessons.shun(*sorted(stops - set(self._standing.running.values())), now_ms=now_ms)
+            return self.fail("the enforcement ant did not come back", now_ms=now_ms)
+        return self._on_ant_home(timer, now_ms=now_ms, rng=rng) if self.phase is Phase.SEARCHING else []
+
+    def _on_ant_home(
+        self, news: RoutingAntReturned | ScoutReport | TimerFired, *, now_ms: float, rng: Chance
+    ) -> list[LeaderEffect]:
+        """The search goes on; where it ends, the leader decides."""
+        search = self._search
+        assert search is not None
+        effects = search.step(news, now_ms=now_ms, rng=rng) if search.stage is not Stage.FOUND else []
+        if search.stage is Stage.FOUND:
+            waits = self.weighing.awaits_measure(search.attempt.reason) and not isinstance(news, TimerFired)
+            return [] if waits else self._decide(now_ms=now_ms)
+        return self.fail(search.why, now_ms=now_ms) if search.stage is Stage.FAILED else [*effects]
+
+    def _on_measured(self, news: Measured, *, now_ms: float) -> list[LeaderEffect]:
+        if news.round != self.round:
+            return []
+        self.weighing.measured = news
+        found = self._search is not None and self._search.stage is Stage.FOUND
+        return self._decide(now_ms=now_ms) if found else []
+
+    def _on_enforced(self, news: Enforced, *, now_ms: float) -> list[LeaderEffect]:
+        enforcing = self._standing.enforcing
+        if enforcing is None or news.epoch != enforcing.plan.epoch:
+            return []
+        late = now_ms - enforcing.sent_ms > self._means.ants.enforcement.activation_ms / 2
+        if news.committed and not late:
+            enforcing.committed = True
+            return self._activate(now_ms=now_ms) if enforcing.complete else []
+        if self._means.params.heed_refusals:
+            self.lessons.learn(news)
+        why = "the enforcement ant came back too late" if news.committed else news.why
+        return self.fail(why, now_ms=now_ms)
+
+    def _on_tap_answered(self, news: TapAnswered, *, now_ms: float) -> list[LeaderEffect]:
+        enforcing = self._standing.enforcing
+        if enforcing is None or news.epoch != enforcing.plan.epoch:
+            return []
+        if news.why_not:
+            self._standing.avoided.add(news.flow)
+            return self.fail(f"{news.flow}: {news.why_not}", now_ms=now_ms)
+        enforcing.granted.add(f"{news.flow}/{news.task}")
+        return self._activate(now_ms=now_ms) if enforcing.complete else []
+
+    # How it goes on.
+
+    @property
+    def _flow(self) -> Flow:
+        return self._standing.flow
+
+    def _begin(self, reason: Reason, *, now_ms: float) -> list[LeaderEffect]:
+        abandoned = self._abandon_enforcement()
+        standing, means, flow = self._standing, self._means, self._flow
+        self.round += 1
+        self.rounds.begin(flow)
+        barred = self.weighing.barred(reason, now_ms=now_ms)
+        bounds = replace(standing.bounds(self._seniority), barred=barred)
+        bounds = self.lessons.taught(bounds, flow.graph.task_count, now_ms=now_ms)
+        self.phase = Phase.SEARCHING
+        self._search = Search(
+            flow,
+            reason,
+            self.round,
+            bounds,
+            means,
+            tries=self._failures,
+            paid=standing.plan is not None,
+            probing=self._gave_up > 0,
+        )
+        self.weighing.measured = None
+        route = self._search.begin(now_ms=now_ms)
+        if reason not in COMPARED:
+            return [*abandoned, *route]
+        social = means.ants.scouting.social
+        measure = measuring_ant(
+            flow, standing.running, standing.taps, number=self.round, home=means.home, social=social
+        )
+        return [*abandoned, measure, *route]
+
+    def _decide(self, *, now_ms: float) -> list[LeaderEffect]:
+        """All chains are found: carry the placement out, or stay where the flow is."""
+        attempt, standing, flow = self.attempt, self._standing, self._flow
+        assert attempt is not None
+        stopped = standing.stopped_by(attempt)
+        if stopped:
+            return self.fail(f"{stopped[0]} was tapped meanwhile and must run", now_ms=now_ms)
+        if attempt.own_ms >= flow.latency_bound_ms:
+            # Scouts hold each chain to the bound; together the chains may still break it.
+            whole = f"the whole flow would take {attempt.own_ms:.1f} ms, its bound is {flow.latency_bound_ms:g} ms"
+            return self.fail(whole, now_ms=now_ms)
+        if self.weighing.can_compare(attempt.reason):
+            moves = standing.moves_to(attempt)
+            weighed = self.weighing.weigh(attempt, moves, beta=flow.beta, now_ms=now_ms)
+            if attempt.reason is Reason.PROPOSE and moves:
+                return self._propose(attempt, weighed, now_ms=now_ms)
+            if weighed.objection is not None:
+                self.rounds.learned()
+                stayed = Stayed(flow.name, weighed.now_cost_ms, attempt.cost_ms, weighed.objection, weighed.now_own_ms)
+                return self.rest([stayed], now_ms=now_ms)
+        return self._enforce(attempt, now_ms=now_ms)
+
+    def _plan(self, attempt: Attempt, epoch: int) -> Plan:
+        return Plan.between(self._flow.name, epoch, self._standing.placement, attempt.placement(self._flow))
+
+    def _propose(self, attempt: Attempt, weighed: Weighed, *, now_ms: float) -> list[LeaderEffect]:
+        """Tell what was found. Its epoch is the next one, and stays free: a proposal binds nobody."""
+        proposed = Proposed(
+            self._plan(attempt, self.epoch + 1),
+            attempt.cost_ms,
+            attempt.own_ms,
+            weighed.now_cost_ms,
+            weighed.now_own_ms,
+            weighed.objection,
+            tuple(attempt.alternatives),
+        )
+        return self.rest([proposed], now_ms=now_ms)
+
+    def _enforce(self, attempt: Attempt, *, now_ms: float) -> list[LeaderEffect]:
+        means, flow = self._means, self._flow
+        self.phase = Phase.ENFORCING
+        self.epoch += 1
+        stops, social = attempt.stops(), means.ants.scouting.social
+        trip_ms = 2 * attempt.longest_trip_ms * len(stops)
+        ant = EnforcementAnt(flow, self.epoch, means.home, stops, trip_ms, social, seniority=self._seniority)
+        enforcing = Enforcing(self._plan(attempt, self.epoch), ant, dict(attempt.taps), now_ms)
+        self._standing.enforcing = enforcing
+        patience = SetTimer(flow.name, "patience", now_ms + means.params.patience_for_ms(trip_ms))
+        return [Send(stops[0].host, ant), *enforcing.ask(), patience]
+
+    def _abandon_enforcement(self) -> list[LeaderEffect]:
+        """Give an enforcement up, if there is one: its epoch is dead, wherever its ant may still be."""
+        enforcing, self._standing.enforcing = self._standing.enforcing, None
+        return [] if enforcing is None else [*enforcing.cancel()]
+
+    def _activate(self, *, now_ms: float) -> list[LeaderEffect]:
+        """The plan is committed everywhere: let it run, and end what ran before."""
+        attempt, standing = self.attempt, self._standing
+        assert attempt is not None
+        told, left = standing.switch(home=self._means.home)
+        self.take_heart()
+        self.weighing.damping.left(left, now_ms=now_ms)
+        self.rounds.learned(hops=attempt.hops)
+        self.rounds.earn(self._flow, standing.where, now_ms=now_ms)
+        assert standing.plan is not None
+        published = Published(
+            standing.plan,
+            attempt.cost_ms,
+            attempt.reason.value,
+            own_ms=attempt.own_ms,
+            alternatives=tuple(attempt.alternatives),
+            now_cost_ms=self.weighing.now_cost_ms,
+            now_own_ms=self.weighing.now_own_ms,
+        )
+        return self.rest([*told, published], now_ms=now_ms)
