@@ -53,7 +53,7 @@ def test_the_example_shows_the_defaults(check: ModuleType) -> None:
         ({"STIGMERGY_KAFKA_ADDRESS": "here"}, "'here', which is no address", "127.0.0.1"),
         ({"STIGMERGY_KAFKA_ADDRESS": "::1"}, "'::1', which is no address", "[::1]"),
         ({"STIGMERGY_KAFKA_HOST": "box:9092"}, "'box:9092', which is no name of a machine", "the port is a setting"),
-        ({"STIGMERGY_KAFKA_HOST": "http://box"}, "'http://box', which is no name of a machine", "such as localhost"),
+        ({"STIGMERGY_KAFKA_HOST": "http://box"}, "'http://box', which is no name of a machine", "like localhost"),
         ({"STIGMERGY_SILENT_S": "soon"}, "'soon', which is no number of seconds", "2 or more"),
         ({"STIGMERGY_SILENT_S": "1"}, "'1', which is no number of seconds", "2 or more"),
         ({"STIGMERGY_REGION": "my region"}, "'my region', which is no name of a region", "letters, digits"),
