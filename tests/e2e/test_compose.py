@@ -23,8 +23,9 @@ from tests.e2e.drive import Drive, Outcome
 from tests.e2e.flows import PARTS
 
 COMPOSE = ("docker", "compose", "--file", "compose/compose.yaml")
-HOSTS = 2
-"""Not as many as the file has: what counts is what a user asked for."""
+HOSTS, PLACEMENTS = 2, 1
+"""Not as many as the file has: what counts is what a user asked for. (Two instances are in test_operations.py.)"""
+OLDER = "apache/kafka:3.9.0"
 IMAGE_BYTES_MAX = 400_000_000
 NOT_IN_IT = ("cc", "gcc", "make", "ld", "java", "git", "curl")
 """Commands that would build or fetch something, and Java, which is for Spark."""
@@ -49,7 +50,8 @@ class ComposedStigmergy(RunningStigmergy):
     def up(self) -> float:
         """`compose/up`; how many seconds it took."""
         begun_s = time.monotonic()
-        self.run("compose/up", "--scale", f"host={HOSTS}", "--scale", "models=0")
+        scales = (f"host={HOSTS}", f"placement={PLACEMENTS}", "models=0")
+        self.run("compose/up", *(word for scale in scales for word in ("--scale", scale)))
         return time.monotonic() - begun_s
 
     def compose(self, *arguments: str) -> str:
@@ -58,11 +60,21 @@ class ComposedStigmergy(RunningStigmergy):
 
     def run(self, *command: str) -> str:
         """What a command printed; AssertionError with all that it said if it failed."""
-        ran = subprocess.run(
-            command, cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=UP_S_MAX, check=False
-        )
+        ran = self._ran(*command)
         assert 0 == ran.returncode, f"{' '.join(command)}:\n{ran.stdout}\n{ran.stderr}"
         return ran.stdout
+
+    def refusal(self, *command: str, **settings: str) -> str:
+        """What a command said that was refused under these settings; AssertionError if it was not."""
+        ran = self._ran(*command, **settings)
+        assert 0 != ran.returncode, f"{' '.join(command)}:\n{ran.stdout}\n{ran.stderr}"
+        return f"{ran.stdout}\n{ran.stderr}"
+
+    def _ran(self, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        environment = self._environment | settings
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=UP_S_MAX, check=False
+        )
 
     def scales(self) -> Counter[str]:
         """How many containers of each service run."""
@@ -103,6 +115,8 @@ def test_down_and_up_and_a_roll_of_every_service_lose_nothing(
         drive.until_further_results()
         before, hosts_before = composed.scales(), composed.host_names()
         begun_s = time.monotonic()
+        refused = composed.refusal("compose/roll", "kafka", STIGMERGY_KAFKA_IMAGE=OLDER)
+        assert "the volumes were written by Kafka" in refused, refused
         said = composed.run("compose/roll")
         tell(f"all {sum(before.values())} containers replaced one by one in {time.monotonic() - begun_s:.0f} s")
         assert before == composed.scales(), said
