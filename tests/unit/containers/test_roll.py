@@ -53,7 +53,7 @@ def test_a_host_is_emptied_before_it_goes_and_its_name_is_opened_again(roll: Rol
     assert 0 == roll("host", running=["s-host-1 host", "s-host-2 host"]).returncode
     lines = (tmp_path / "notes").read_text().splitlines()
     of_the_first = [line for line in lines if "s-host-1" in line]
-    assert ["exec s-host-1 stigmergy drain s-host-1", "stop s-host-1", "rm s-host-1"] == of_the_first[:3]
+    assert ["exec s-host-1 stigmergy drain s-host-1", "stop s-host-1", "rm --volumes s-host-1"] == of_the_first[:3]
     assert of_the_first[3].endswith("exec -T host stigmergy drain --undo s-host-1")
 
 
