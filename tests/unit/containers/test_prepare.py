@@ -30,7 +30,8 @@ def prepare(tmp_path: Path) -> Prepare:
         (tmp_path / name).chmod(0o755)
 
     def run(*arguments: str, says: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-        own = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SAYS": says, "DOCKER_HOST": "", "HOME": str(tmp_path)}
+        here = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}  # an engine of this machine keeps its log elsewhere
+        own = here | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SAYS": says, "DOCKER_HOST": ""}
         command = [tmp_path / "compose" / "prepare", *arguments]
         return subprocess.run(command, env=os.environ | own | variables, capture_output=True, text=True, check=False)
 
