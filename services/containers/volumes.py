@@ -25,7 +25,8 @@ KEY, NOTE = "cluster.key", "written-by.json"
 EXIT_REFUSED = 2
 HEAD_BYTES = 256
 """So much of a file of Redis has its version."""
-WIPE = "docker compose --file compose/compose.yaml down --volumes"
+EAST = "kafka-east"
+"""Only a world has this broker."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,22 +39,22 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 def look(cluster: Path, volumes: Path, environment: Mapping[str, str], *, ours: str) -> None:
     """Makes the key and the note, or raises SettingsError if the volumes belong to something else."""
-    theirs = environment.get("CLUSTER_ID")
+    theirs, wipe = environment.get("CLUSTER_ID"), _wipe(is_world=(volumes / EAST).exists())
     for kafka in sorted(volumes.glob("kafka*")):
         found = _kafka_cluster(kafka)
         if theirs and found not in (None, theirs):
             raise SettingsError(
                 f"the volume of {kafka.name} belongs to the cluster {found}, and STIGMERGY_CLUSTER_ID is {theirs}",
-                f"set STIGMERGY_CLUSTER_ID={found} in compose/.env, or begin anew, without the data: {WIPE}",
+                f"set STIGMERGY_CLUSTER_ID={found} in compose/.env, or begin anew, without the data: {wipe}",
             )
     tags = {name: _tag(environment.get(f"{name.upper()}_IMAGE", "")) for name in ("kafka", "redis")}
     now = Note(stigmergy=ours, **tags)
-    _refuse_older("Redis", "STIGMERGY_REDIS_IMAGE", _redis_version(volumes / "redis"), now.redis)
-    before = _read_note(cluster / NOTE)
+    _refuse_older("Redis", "STIGMERGY_REDIS_IMAGE", _redis_version(volumes / "redis"), now.redis, wipe)
+    before = _read_note(cluster / NOTE, wipe)
     if before is not None:
-        _refuse_older("Stigmergy", "STIGMERGY_IMAGE", before.stigmergy, now.stigmergy)
-        _refuse_older("Kafka", "STIGMERGY_KAFKA_IMAGE", before.kafka, now.kafka)
-        _refuse_older("Redis", "STIGMERGY_REDIS_IMAGE", before.redis, now.redis)
+        _refuse_older("Stigmergy", "STIGMERGY_IMAGE", before.stigmergy, now.stigmergy, wipe)
+        _refuse_older("Kafka", "STIGMERGY_KAFKA_IMAGE", before.kafka, now.kafka, wipe)
+        _refuse_older("Redis", "STIGMERGY_REDIS_IMAGE", before.redis, now.redis, wipe)
         now = Note(stigmergy=ours, kafka=now.kafka or before.kafka, redis=now.redis or before.redis)
     make_key(cluster / KEY)
     part = (cluster / NOTE).with_suffix(".part")
@@ -61,7 +62,13 @@ def look(cluster: Path, volumes: Path, environment: Mapping[str, str], *, ours: 
     part.rename(cluster / NOTE)
 
 
-def _refuse_older(what: str, variable: str, before: str | None, now: str | None) -> None:
+def _wipe(*, is_world: bool) -> str:
+    """The command that removes all data of this stack; a world is a project of its own."""
+    files = ("compose.yaml", "world.yaml") if is_world else ("compose.yaml",)
+    return f"docker compose {' '.join(f'--file compose/{each}' for each in files)} --profile '*' down --volumes"
+
+
+def _refuse_older(what: str, variable: str, before: str | None, now: str | None, wipe: str) -> None:
     """Raises SettingsError if the volumes were written by a later release; a version that is not known is let pass.
 
     A release is two numbers; where a tag has but one, such as redis:7, that one.
@@ -72,15 +79,15 @@ def _refuse_older(what: str, variable: str, before: str | None, now: str | None)
     if _numbers(before)[:digits] > _numbers(now)[:digits]:
         raise SettingsError(
             f"the volumes were written by {what} {before}, and this is {now}: it can't read them",
-            f"set {variable} in compose/.env to {before} or newer, or begin anew, without the data: {WIPE}",
+            f"set {variable} in compose/.env to {before} or newer, or begin anew, without the data: {wipe}",
         )
 
 
 def _kafka_cluster(folder: Path) -> str | None:
-    """The id of the cluster whose data is in this folder; None if there is no data."""
+    """The id of the cluster whose data is in this folder; None if there is no data, or it may not be read."""
     try:
         text = (folder / "meta.properties").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         return None
     found = re.search(r"^cluster\.id=(\S+)$", text, re.MULTILINE)
     return found[1] if found else "(none)"
@@ -98,7 +105,7 @@ def _redis_version(folder: Path) -> str | None:
     return max((each.decode() for each in versions), key=_numbers, default=None)
 
 
-def _read_note(path: Path) -> Note | None:
+def _read_note(path: Path, wipe: str) -> Note | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Note)
     except FileNotFoundError:
@@ -106,7 +113,7 @@ def _read_note(path: Path) -> Note | None:
     except msgspec.DecodeError as fault:
         raise SettingsError(
             f"{path} in the volume of the cluster is no note of ours: {fault}",
-            f"is it the volume of something else? To begin anew, without the data: {WIPE}",
+            f"is it the volume of something else? To begin anew, without the data: {wipe}",
         ) from fault
 
 

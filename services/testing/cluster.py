@@ -19,6 +19,7 @@ from services.testing.containers import (
     Site,
     StartError,
     StigmergyContainer,
+    check_functions,
     host_container,
     kafka_container,
     placement_container,
@@ -51,6 +52,8 @@ class Stigmergy(RunningStigmergy):
         images: Images | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
+        if functions is not None:
+            check_functions(functions)
         run = os.environ.get(RUN_VARIABLE) or f"pid-{os.getpid()}"
         try:
             self._network = Network(docker_network_kw={"labels": {LABEL: run}})

@@ -17,7 +17,7 @@ from services.testing.images import VARIABLES, Images
 
 LABEL = "stigmergy.testing"
 """On every container and network of ours; its value is the run's name."""
-FUNCTIONS = "/functions/"
+FUNCTIONS, READABLE = "/functions/", 0o005
 KAFKA_INSIDE, KAFKA_OUTSIDE, KAFKA_CONTROLLER = 19092, 9092, 9093
 STOP_S_MAX = 40
 """A host drains for up to 30 s."""
@@ -165,6 +165,14 @@ def redis_container(site: Site) -> StigmergyContainer:
     """Redis that keeps nothing: pheromone is advice."""
     container = StigmergyContainer(site, site.images.redis, "redis")
     return container.with_command(["--save", "", "--appendonly", "no"])
+
+
+def check_functions(folder: Path) -> None:
+    """Raises StartError if hosts could not read it. The engine would make a folder that is not there, as root's."""
+    if not folder.is_dir():
+        raise StartError(f"functions: {folder.resolve()} is no folder\nname the one with the modules of your flows")
+    if folder.stat().st_mode & READABLE != READABLE:
+        raise StartError(f"functions: hosts can't read {folder.resolve()}\nchmod -R o+rX {folder}")
 
 
 def host_container(site: Site, name: str, *, functions: Path | None) -> StigmergyContainer:

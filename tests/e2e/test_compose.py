@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,9 +23,13 @@ from tests.e2e.drive import Drive, Outcome
 from tests.e2e.flows import PARTS
 
 COMPOSE = ("docker", "compose", "--file", "compose/compose.yaml")
-HOSTS = 2
-"""Not as many as the file has: what counts is what a user asked for."""
+HOSTS, PLACEMENTS = 2, 1
+"""Not as many as the file has: what counts is what a user asked for. (Two instances are in test_operations.py.)"""
+OLDER = "apache/kafka:3.9.0"
 IMAGE_BYTES_MAX = 400_000_000
+NOT_IN_IT = ("cc", "gcc", "make", "ld", "java", "git", "curl")
+"""Commands that would build or fetch something, and Java, which is for Spark."""
+NO_BUILDERS = "import importlib.util as u; print([m for m in ('pip', 'setuptools') if u.find_spec(m)])"
 UP_S_MAX = 300
 LASTS_S = 500.0
 
@@ -45,7 +50,8 @@ class ComposedStigmergy(RunningStigmergy):
     def up(self) -> float:
         """`compose/up`; how many seconds it took."""
         begun_s = time.monotonic()
-        self.run("compose/up", "--scale", f"host={HOSTS}", "--scale", "models=0")
+        scales = (f"host={HOSTS}", f"placement={PLACEMENTS}", "models=0")
+        self.run("compose/up", *(word for scale in scales for word in ("--scale", scale)))
         return time.monotonic() - begun_s
 
     def compose(self, *arguments: str) -> str:
@@ -54,11 +60,25 @@ class ComposedStigmergy(RunningStigmergy):
 
     def run(self, *command: str) -> str:
         """What a command printed; AssertionError with all that it said if it failed."""
-        ran = subprocess.run(
-            command, cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=UP_S_MAX, check=False
-        )
+        ran = self._ran(*command)
         assert 0 == ran.returncode, f"{' '.join(command)}:\n{ran.stdout}\n{ran.stderr}"
         return ran.stdout
+
+    def refusal(self, *command: str, **settings: str) -> str:
+        """What a command said that was refused under these settings; AssertionError if it was not."""
+        ran = self._ran(*command, **settings)
+        assert 0 != ran.returncode, f"{' '.join(command)}:\n{ran.stdout}\n{ran.stderr}"
+        return f"{ran.stdout}\n{ran.stderr}"
+
+    def _ran(self, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        environment = self._environment | settings
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=UP_S_MAX, check=False
+        )
+
+    def scales(self) -> Counter[str]:
+        """How many containers of each service run."""
+        return Counter(self.compose("ps", "--format", "{{.Service}}").split())
 
     def host_names(self) -> set[str]:
         """The hosts that run, by the names of their containers."""
@@ -81,29 +101,37 @@ def composed(functions_folder: Path, request: pytest.FixtureRequest) -> Iterator
         stack.compose("down", "--volumes", "--remove-orphans", "--timeout", "5")
 
 
-def test_down_and_up_and_a_roll_of_the_hosts_lose_nothing(
+def test_down_and_up_and_a_roll_of_every_service_lose_nothing(
     composed: ComposedStigmergy, tell: Callable[[object], None], report: Callable[[Outcome], None]
 ) -> None:
     """What the documentation promises a user of the compose files, whose own producer and consumer go on meanwhile."""
     tell(f"ready {composed.up():.0f} s after compose/up, with images and without data")
-    judge_containers(composed)
+    tell(f"image of {judge_containers(composed) / 1e6:.0f} MB")
     with Drive(composed, [PARTS], seed=90, state="disk", lasts_s=LASTS_S) as drive:
         drive.until_results(300)
         composed.compose("down")
         assert set() == composed.host_names()
         tell(f"ready {composed.up():.0f} s after the next one, with data")
         drive.until_further_results()
-        before = composed.host_names()
-        composed.run("compose/roll", "host")
-        after = composed.host_names()
-        assert (HOSTS, HOSTS) == (len(before), len(after - before)), f"{before} became {after}"
-        until(lambda: composed.live_hosts() >= after, "the new hosts report")
+        before, hosts_before = composed.scales(), composed.host_names()
+        begun_s = time.monotonic()
+        refused = composed.refusal("compose/roll", "kafka", STIGMERGY_KAFKA_IMAGE=OLDER)
+        assert "the volumes were written by Kafka" in refused, refused
+        said = composed.run("compose/roll")
+        tell(f"all {sum(before.values())} containers replaced one by one in {time.monotonic() - begun_s:.0f} s")
+        assert before == composed.scales(), said
+        hosts = composed.host_names()
+        assert hosts.isdisjoint(hosts_before), f"{hosts_before} became {hosts}"
+        until(lambda: composed.live_hosts() >= hosts, "the new hosts report")
         drive.until_further_results()
     report(drive.judge())
 
 
-def judge_containers(stack: ComposedStigmergy) -> None:
-    """What image and containers promise: small, labelled, not as root, nothing to write to but what the file lists."""
+def judge_containers(stack: ComposedStigmergy) -> int:
+    """What image and containers promise: small, labelled, not as root, nothing to write to but what the file lists.
+
+    How many bytes the image has.
+    """
     client = docker.from_env()
     try:
         for name in sorted(stack.host_names()):
@@ -115,16 +143,20 @@ def judge_containers(stack: ComposedStigmergy) -> None:
                 code, said = container.exec_run(["touch", f"{folder}/mark"])
                 assert code != 0, folder
                 assert b"Read-only" in said or b"Permission denied" in said, said
+        container = client.containers.get(min(stack.host_names()))
+        assert b"" == container.exec_run(["bash", "-c", f"type -P {' '.join(NOT_IN_IT)}"]).output
+        assert b"[]" == container.exec_run(["python", "-c", NO_BUILDERS]).output.strip()
         config = json.loads(stack.compose("config", "--format", "json"))["services"]
         for service in ("kafka", "redis"):
-            (container,) = client.containers.list(filters={"name": f"{stack.project}-{service}-1"})
-            assert ["ALL"] == container.attrs["HostConfig"]["CapDrop"]
-            assert config[service]["image"] == container.attrs["Config"]["Image"]
+            (other,) = client.containers.list(filters={"name": f"{stack.project}-{service}-1"})
+            assert ["ALL"] == other.attrs["HostConfig"]["CapDrop"]
+            assert config[service]["image"] == other.attrs["Config"]["Image"]
         version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-        image = client.containers.get(min(stack.host_names())).image
+        image = container.image
         assert image.attrs["Size"] < IMAGE_BYTES_MAX
         assert "10001:10001" == image.attrs["Config"]["User"]
         assert version == image.labels["org.opencontainers.image.version"]
         assert image.labels["org.opencontainers.image.revision"]
+        return int(image.attrs["Size"])
     finally:
         client.close()

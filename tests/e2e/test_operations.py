@@ -40,7 +40,7 @@ def test_the_active_placement_instance_is_killed_in_the_midst_of_a_move(stigmerg
     with Drive(stigmergy, [STEADY], seed=88) as drive:
         drive.until_results(200)
         active = kill_amid_a_move(stigmergy, drive.flow)
-        until(lambda: stigmergy.active_placement() not in (None, active), "another instance is active")
+        until_another_is_active(stigmergy, active)
         until(lambda: not under_way(drive.flow), "all moves have ended")
         drive.flow.until_running()
         drive.until_further_results()
@@ -78,16 +78,27 @@ def test_the_image_is_upgraded_host_by_host(stigmergy: Stigmergy, next_image: st
 
 
 def kill_amid_a_move(stigmergy: Stigmergy, flow: Flow) -> str:
-    """Kills the active instance while a move that it has begun is under way; its name. A quick move is repeated."""
+    """Kills the active instance while a move that it has begun is under way; its name. A quick move is repeated.
+
+    Only the active instance carries moves on: what is under way just after it was killed was so when it was killed.
+    """
     for _ in range(ATTEMPTS_MAX):
         active = until(stigmergy.active_placement, "an instance is active")
         done = len(flow.moves())
         flow.move("total", min(set(stigmergy.hosts) - flow.hosts()["total"]), wait=False)
         until(lambda done=done: under_way(flow) or len(flow.moves()) > done, "the move has begun")
+        if not under_way(flow):
+            continue
+        stigmergy.placements[active].kill()
         if under_way(flow):
-            stigmergy.placements[active].kill()
             return active
+        until_another_is_active(stigmergy, active)
+        stigmergy.placements[active].resume()
     raise AssertionError(f"{ATTEMPTS_MAX} moves were over before they were seen")
+
+
+def until_another_is_active(stigmergy: Stigmergy, former: str) -> None:
+    until(lambda: stigmergy.active_placement() not in (None, former), "another instance is active")
 
 
 def under_way(flow: Flow) -> list[str]:

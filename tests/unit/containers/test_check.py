@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from services.settings import NAMES, OTHER_VARIABLES
+from services.settings import NAMES, OTHER_VARIABLES, SILENT_S_MIN
 from tests.unit.containers.composed import COMPOSE, services
 
 
@@ -51,6 +51,14 @@ def test_the_example_shows_the_defaults(check: ModuleType) -> None:
         ({"STIGMERGY_KAFKA_PORT": "70000"}, "'70000', which is no port", "1 to 65535"),
         ({"STIGMERGY_KAFKA_EAST_PORT": "banana"}, "'banana', which is no port", "1 to 65535"),
         ({"STIGMERGY_KAFKA_ADDRESS": "here"}, "'here', which is no address", "127.0.0.1"),
+        ({"STIGMERGY_KAFKA_ADDRESS": "::1"}, "'::1', which is no address", "[::1]"),
+        ({"STIGMERGY_KAFKA_HOST": "box:9092"}, "'box:9092', which is no name of a machine", "the port is a setting"),
+        ({"STIGMERGY_KAFKA_HOST": "http://box"}, "'http://box', which is no name of a machine", "like localhost"),
+        ({"STIGMERGY_SILENT_S": "soon"}, "'soon', which is no number of seconds", "2 or more"),
+        ({"STIGMERGY_SILENT_S": "1"}, "'1', which is no number of seconds", "2 or more"),
+        ({"STIGMERGY_REGION": "my region"}, "'my region', which is no name of a region", "letters, digits"),
+        ({"STIGMERGY_IMAGE": "My Image"}, "'My Image', which is no name of an image", "redis:7-bookworm"),
+        ({"STIGMERGY_KAFKA_IMAGE": "kafka:"}, "'kafka:', which is no name of an image", "redis:7-bookworm"),
         ({"STIGMERGY_KAFKA_HEAP": "512m"}, "'512m', which is no options of Java", "-Xmx512m"),
         ({"STIGMERGY_HOST_MEMORY": "lots"}, "'lots', which is no amount of memory", "768m"),
         ({"STIGMERGY_HOST_MEMORY": "768"}, "'768', which is no amount of memory", "768m"),
@@ -77,6 +85,38 @@ def test_a_wrong_setting_is_told_with_what_to_do(
     (fault,) = [*check.check_names({}, settings), *check.check_values(settings)]
     assert what in fault.what
     assert remedy in fault.remedy
+
+
+def test_every_setting_has_a_rule_or_may_be_any_text(check: ModuleType) -> None:
+    """One without would be found wrong by a service that starts again and again."""
+    assert {f"STIGMERGY_{word}" for word in (*check.RULES, *check.FREE)} == set(check.defaults())
+    assert SILENT_S_MIN == check.SILENT_S_MIN
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"STIGMERGY_KAFKA_ADDRESS": "[::1]", "STIGMERGY_KAFKA_HOST": "[::1]"},
+        {"STIGMERGY_KAFKA_ADDRESS": "0.0.0.0", "STIGMERGY_KAFKA_HOST": "kafka-1.example.org"},
+        {"STIGMERGY_IMAGE": "registry.example.org:5000/team/stigmergy:1.2_rc"},
+        {"STIGMERGY_KAFKA_IMAGE": f"apache/kafka:4.1.0@sha256:{'0123456789abcdef' * 4}"},
+        {"STIGMERGY_REDIS_IMAGE": "redis", "STIGMERGY_SILENT_S": "2.5", "STIGMERGY_REGION": "eu-west.1"},
+    ],
+)
+def test_what_docker_and_our_services_take_is_not_refused(check: ModuleType, settings: dict[str, str]) -> None:
+    """A check that is stricter than what it checks for stands in the way."""
+    assert [] == list(check.check_values(settings))
+
+
+def test_a_clone_whose_functions_others_can_not_read_is_told(
+    check: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Such as one made with umask 077. Hosts would start, and refuse each flow with a python operator."""
+    (tmp_path / ".env.example").write_text((COMPOSE / ".env.example").read_text())
+    (tmp_path / "functions").mkdir(mode=0o700)
+    monkeypatch.setattr(check, "FOLDER", tmp_path)
+    (fault,) = check.check_values({})
+    assert "'./functions', which is no folder that everybody can read" in fault.what
 
 
 def test_the_file_of_settings_is_read_as_compose_reads_it(check: ModuleType, tmp_path: Path) -> None:
@@ -145,6 +185,18 @@ def test_a_taken_port_is_told_unless_it_is_our_own(check: ModuleType, monkeypatc
         assert [] == list(check.check_ports(check.Stack(["compose"], {"kafka": {"ports": ports}}, {"kafka": 0}, {})))
 
 
+def test_a_port_that_only_the_engine_may_open_is_left_to_it(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may use Docker need not be root, and the engine is."""
+
+    class Closed(socket.socket):
+        def bind(self, _address: Any) -> None:
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(check.socket, "socket", Closed)
+    ports = [{"host_ip": "127.0.0.1", "published": "443", "target": 9092}]
+    assert [] == list(check.check_ports(check.Stack(["compose"], {"kafka": {"ports": ports}}, {}, {})))
+
+
 @pytest.mark.parametrize(
     ("scales", "running", "hosts"),
     [({}, {}, 5), ({"host": 9}, {}, 9), ({"host": 9}, {"kafka": 2, "kafka-east": 1, "host": 3}, 6)],
@@ -188,9 +240,22 @@ def test_an_engine_that_does_not_answer_is_told(
         return subprocess.CompletedProcess(command, answer[0], "", answer[1])
 
     monkeypatch.setattr(check.subprocess, "run", run)
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
     (fault,) = check.check_engine()
     assert what in fault.what
     assert fault.remedy
+
+
+def test_an_engine_elsewhere_that_does_not_answer_is_told_with_its_address(
+    check: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To start one here would not help."""
+    refusal = subprocess.CompletedProcess([], 1, "", "Cannot connect to the Docker daemon at tcp://box:2375.")
+    monkeypatch.setattr(check.subprocess, "run", lambda *_args, **_: refusal)
+    monkeypatch.setenv("DOCKER_HOST", "tcp://box:2375")
+    (fault,) = check.check_engine()
+    assert "no Docker engine answers at tcp://box:2375" == fault.what
+    assert "DOCKER_HOST" in fault.remedy
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -212,40 +277,3 @@ def test_what_compose_has_against_the_settings_is_told_once(
     told = capsys.readouterr().err
     assert is_known == ("which is no port" in told)
     assert is_known != ("Compose can't use the settings: invalid hostPort" in told)
-
-
-def test_up_hands_its_arguments_to_the_check(tmp_path: Path) -> None:
-    """`compose/up --scale host=1` is what the check advises; it must not refuse it again."""
-    (tmp_path / "compose").mkdir()
-    (tmp_path / "compose" / "up").write_text((COMPOSE / "up").read_text())
-    (tmp_path / "compose" / "check").write_text("#!/bin/bash\nprintf '%s\\n' \"$@\"\nexit 1\n")
-    (tmp_path / "docker").write_text("#!/bin/bash\n")
-    (tmp_path / "pyproject.toml").write_text('version = "1"\n')
-    for file in ("compose/up", "compose/check", "docker"):
-        (tmp_path / file).chmod(0o755)
-    arguments = ["--scale", "host=1", "--world", "--demo"]
-    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    ran = subprocess.run(
-        [tmp_path / "compose" / "up", *arguments], env=os.environ | path, capture_output=True, text=True, check=False
-    )
-    assert (1, arguments) == (ran.returncode, ran.stdout.split()), ran.stderr
-
-
-def test_up_names_all_others_where_no_modelling_service_is_wanted(tmp_path: Path) -> None:
-    """Compose would build the image with Spark for it, in minutes, and then start none."""
-    (tmp_path / "compose").mkdir()
-    (tmp_path / "compose" / "up").write_text((COMPOSE / "up").read_text())
-    (tmp_path / "compose" / "check").write_text("#!/bin/bash\n")
-    services = '{"services": {"kafka": {"image": "k"}, "redis": {"image": "r"}, "volumes": {"image": "v"}}}'
-    answers = f"case \"$*\" in *--services) printf 'host\\nmodels\\n' ;; *json) echo '{services}' ;; esac"
-    (tmp_path / "docker").write_text(f'#!/bin/bash\necho "$*" >>"{tmp_path}/notes"\n{answers}\n')
-    (tmp_path / "pyproject.toml").write_text('version = "1"\n')
-    for file in ("compose/up", "compose/check", "docker"):
-        (tmp_path / file).chmod(0o755)
-    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    command = [tmp_path / "compose" / "up", "--scale", "models=0", "--scale", "host=2"]
-    ran = subprocess.run(command, env=os.environ | path, capture_output=True, text=True, check=False)
-    assert 0 == ran.returncode, ran.stderr
-    notes = (tmp_path / "notes").read_text().splitlines()
-    assert ["--scale=host=2", "host"] == next(line.split()[-2:] for line in notes if " up " in line)
-    assert not any("build" in line for line in notes)

@@ -96,6 +96,19 @@ def test_later_and_unknown_versions_are_welcome(cluster: Path, volumes: Path, im
         look(cluster, volumes, HERE | {"KAFKA_IMAGE": "apache/kafka:4.0.0"}, ours="0.3.0")
 
 
+@pytest.mark.parametrize("is_world", [True, False])
+def test_the_way_to_begin_anew_is_that_of_this_stack(cluster: Path, volumes: Path, is_world: bool) -> None:
+    """A world is another project: the command for the plain stack would remove that one's data, and help nothing."""
+    if not is_world:
+        (volumes / "kafka-east").rmdir()
+    (volumes / "kafka" / "meta.properties").write_text("version=1\ncluster.id=another\n")
+    with pytest.raises(SettingsError) as caught:
+        look(cluster, volumes, HERE, ours="0.1.0")
+    assert "--file compose/compose.yaml" in caught.value.remedy
+    assert is_world == ("--file compose/world.yaml" in caught.value.remedy)
+    assert caught.value.remedy.endswith("down --volumes")
+
+
 def test_a_volume_of_something_else_is_told(cluster: Path, volumes: Path) -> None:
     """Never a traceback."""
     (cluster / NOTE).write_text("[]")

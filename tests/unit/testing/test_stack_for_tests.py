@@ -1,8 +1,12 @@
 """What the stack for users' tests does before there is any container."""
 
+from pathlib import Path
+
 import pytest
 
+from services.testing.cluster import Stigmergy
 from services.testing.commands import CommandError, run_command
+from services.testing.containers import StartError
 from services.testing.flow import own_names
 from services.testing.images import Images
 from services.testing.waiting import NeverError, until
@@ -22,6 +26,15 @@ sinks:
 def test_an_image_is_the_default_unless_its_variable_names_another() -> None:
     """Machines without a registry name stand-ins."""
     assert Images(redis="mine") == Images.from_environment({"STIGMERGY_REDIS_IMAGE": "mine", "STIGMERGY_IMAGE": ""})
+
+
+def test_a_folder_of_functions_that_hosts_can_not_read_is_told_before_anything_starts(tmp_path: Path) -> None:
+    """The engine makes a folder that is not there, as root's own, and the flow's error says nothing of the spelling."""
+    with pytest.raises(StartError, match="functoins is no folder"):
+        Stigmergy(functions=tmp_path / "functoins")
+    (tmp_path / "mine").mkdir(mode=0o700)
+    with pytest.raises(StartError, match=r"can't read .*mine\nchmod -R o\+rX"):
+        Stigmergy(functions=tmp_path / "mine")
 
 
 def test_a_flow_under_a_name_of_its_own_is_the_same_flow_on_other_topics() -> None:
