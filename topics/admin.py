@@ -143,9 +143,7 @@ def compare(declared: Declaration, found: Found | None, copies: int) -> list[Dif
     ]
 
 
-def _create(
-    admin: AdminClient, declarations: Sequence[Declaration], copies: int, deadline_s: float
-) -> tuple[str, ...]:
+def _create(admin: AdminClient, declarations: Sequence[Declaration], copies: int, deadline_s: float) -> tuple[str, ...]:
     """Asks for all topics at once; a topic that someone else made in the meantime is as good as ours."""
     wanted = [
         NewTopic(

@@ -13,7 +13,7 @@ from statistics import median
 import structlog
 
 from placement.leading import LeaderMove, LeadingParams, LedPartition, plan_leaders
-from services.host.cell.broker_trips import BROKER_PEER
+from services.host.cell.delays import BROKER_PEER
 from services.host.cell.tail import Tail
 from services.placement.leadership import BrokerLeadership, LeaderMoved, Led
 from services.placement.situation import KnownFlow, Situation

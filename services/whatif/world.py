@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from placement.model import Flow, Host, OverlayNetwork, Placement, Problem
-from services.host.cell.broker_trips import is_broker
 from services.host.cell.delays import Delays
 from services.host.cell.flow_measures import measure_flow
 from services.host.cell.flow_model import model_flow
@@ -58,7 +57,7 @@ def world_of(
     capacities = {name: each.capacity for name, each in view.hosts.items()}
     delays = Delays(regions)
     for row in sorted(recorded.links, key=lambda row: row.second):
-        if row.round_trip_ms.count and not is_broker(row.peer):
+        if row.round_trip_ms.count:
             delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
     flows, hops_ms = {}, {}
     for name, revision in sorted(view.flows.items()):

@@ -6,20 +6,14 @@ import structlog
 
 from services.broker_ping import round_trips_ms
 from services.host.broker import Broker
+from services.host.cell.delays import BROKER_PEER
 from topics.admin import ClusterError
 from topics.messages import LinkMetrics, Sketch
 
 log = structlog.get_logger(__name__)
 
-BROKER_PEER = "broker/"
-"""A link to a broker has this and the broker's number for a peer. No host's name has a slash."""
 QUESTIONS = 3
 TIMEOUT_S = 5.0
-
-
-def is_broker(peer: str) -> bool:
-    """Whether a link leads to a broker, not to a host."""
-    return peer.startswith(BROKER_PEER)
 
 
 async def broker_rows(host: str, broker: Broker, *, second: int) -> list[LinkMetrics]:

@@ -18,8 +18,8 @@ from placement.served import served_flow
 from services.host.broker import Broker
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.bookings import book, ended_here, is_missing
-from services.host.cell.broker_trips import broker_rows, is_broker
-from services.host.cell.delays import Delays, has_changed
+from services.host.cell.broker_trips import broker_rows
+from services.host.cell.delays import Delays, has_changed, is_broker
 from services.host.cell.flow_model import model_flow
 from services.host.cell.leaders import Leaders
 from services.host.cell.led import Surface
@@ -230,7 +230,7 @@ class CellService:
                 self._roster.heard(row, appended_ms)
                 if self._roster.live() != before:
                     self._changed.set()
-            case LinkMetrics() if row.host != self._host and row.round_trip_ms.count and not is_broker(row.peer):
+            case LinkMetrics() if row.round_trip_ms.count and (row.host != self._host or is_broker(row.peer)):
                 self._delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
             case OperatorMetrics() if row.flow in self.leaders.flows:
                 self.leaders.rows.add(row)

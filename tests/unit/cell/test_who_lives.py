@@ -94,6 +94,36 @@ def test_what_every_hop_costs_is_no_distance() -> None:
     assert 0.0 == delays.delay_ms("a", "b")
 
 
+def test_the_way_through_the_best_broker_counts_wherever_inboxes_are_led() -> None:
+    """Two hosts in London whose inboxes are led in Madrid are not 30 ms apart: their data goes through London."""
+    delays = Delays({"a": "london", "b": "london", "c": "madrid"})
+    delays.heard("c", "c", 4.0)
+    delays.heard("a", "b", 64.0)
+    assert 30.0 == delays.delay_ms("a", "b")
+    for host, near, far in (
+        ("a", "broker/1", "broker/2"),
+        ("b", "broker/1", "broker/2"),
+        ("c", "broker/2", "broker/1"),
+    ):
+        delays.heard(host, near, 2.0)
+        delays.heard(host, far, 32.0)
+    assert (0.0, 15.0, 15.0) == (delays.delay_ms("a", "b"), delays.delay_ms("a", "c"), delays.delay_ms("c", "b"))
+    assert delays.is_measured("a", "c")
+    assert 0.0 == delays.loop_ms("c")
+    delays.forget("c")
+    assert not delays.is_measured("a", "c")
+
+
+def test_who_has_no_broker_nearby_pays_the_way_for_every_hop_to_itself() -> None:
+    """And the way to a host beside the broker once."""
+    delays = Delays({"edge": "edge", "core": "core"})
+    delays.heard("edge", "edge", 44.0)
+    delays.heard("core", "core", 4.0)
+    delays.heard("edge", "broker/1", 22.0)
+    delays.heard("core", "broker/1", 2.0)
+    assert (20.0, 10.0, 0.0) == (delays.loop_ms("edge"), delays.delay_ms("edge", "core"), delays.loop_ms("core"))
+
+
 def test_neighbours_are_the_region_and_the_nearest_of_the_others() -> None:
     """DESIGN section 5: no third host may be nearer to both."""
     regions = {"a": "x", "b": "x", "c": "y", "d": "z"}
