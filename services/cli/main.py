@@ -110,6 +110,7 @@ def main() -> None:
 def _tell(fault: Exception) -> tuple[ExitCode, str, str] | None:
     """The exit code, what happened and what to do next; None: it is a bug, and its traceback is wanted."""
     from services.embedded.errors import AlreadyRunningError, NotRunningError, StackError
+    from services.lab.dataplane.ground import BenchError
     from services.registry.errors import RegistryError
     from services.settings import SettingsError
 
@@ -123,6 +124,8 @@ def _tell(fault: Exception) -> tuple[ExitCode, str, str] | None:
     if isinstance(fault, StackError | SettingsError | RegistryError):
         code = next(code for kind, code in table.items() if isinstance(fault, kind))
         return code, fault.what, fault.remedy
+    if isinstance(fault, BenchError):
+        return ExitCode.FAILURE, str(fault), "let nothing else run on this machine, or ask less of it: see the options"
     if isinstance(fault, OSError) and fault.errno in MACHINE_FAULTS:
         return ExitCode.FAILURE, f"{fault.filename or 'a file'}: {fault.strerror}", MACHINE_FAULTS[fault.errno]
     return None

@@ -19,6 +19,7 @@ from services.embedded.lifecycle import State
 from services.embedded.probes import RedisProbe
 from services.embedded.record import ProcessRecord, StackRecord, write_record
 from services.embedded.remote import Seen, View
+from services.lab.dataplane.ground import BenchError
 from topics.admin import Difference
 
 
@@ -94,11 +95,12 @@ def test_a_wrong_setting_ends_with_2_and_no_traceback(
         (OSError(errno.ENOSPC, "No space left on device", "/data/x"), ["/data/x: No space left", "free some space"]),
         (FileExistsError(errno.EEXIST, "File exists", "/a/file"), ["/a/file: File exists", "another --home"]),
         (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/a/file/x"), ["/a/file/x: Not a", "another --home"]),
+        (BenchError("all flows to be placed: not in 180 s"), ["not in 180 s", "ask less of it"]),
     ],
-    ids=["rights", "disk full", "home is a file", "home lies in a file"],
+    ids=["rights", "disk full", "home is a file", "home lies in a file", "a bench on a busy machine"],
 )
 def test_a_fault_of_the_machine_is_told_with_its_remedy(
-    fault: OSError, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fault: Exception, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A full disk is no bug of ours, and a traceback helps nobody."""
 
