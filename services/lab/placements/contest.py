@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from random import Random
 from statistics import median
 
+import psutil
+
 from placement.evaluator import evaluate
 from placement.leading import LeadingParams, plan_leaders
 from placement.model import Placement
@@ -52,12 +54,16 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one strategy came to in a round: median latency of each flow, as predicted before and as measured then."""
+    """What one strategy came to in a round: median latency of each flow, as predicted before and as measured then.
+
+    `busy_share`: of the machine's processors, meanwhile. Near 1, latency is mostly the wait for one of them.
+    """
 
     strategy: str
     round: int
     measured_ms: Mapping[str, float]
     predicted_ms: Mapping[str, float]
+    busy_share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,8 @@ class Contest:
                     placement, predicted_ms = self._choice(name, Random(f"{self.seed}/{number}"))
                 self.say(f"{title}: moving")
                 self._move(placement)
-                turns.append(Turn(name, number, self._measured(title), predicted_ms))
+                measured_ms, busy_share = self._measured(title)
+                turns.append(Turn(name, number, measured_ms, predicted_ms, busy_share))
         return turns
 
     def _ants(self) -> tuple[Placement, dict[str, float]]:
@@ -135,17 +142,19 @@ class Contest:
         worth = evaluate(problem, placement)
         return placement, {flow: worth.of(flow).latency.mean_ms + world.hops_ms[flow] for flow in world.flows}
 
-    def _measured(self, title: str) -> dict[str, float]:
-        """The median latency of each flow where it runs now."""
+    def _measured(self, title: str) -> tuple[dict[str, float], float]:
+        """The median latency of each flow where it runs now, and how busy the machine was."""
         self.say(f"{title}: settling")
         asyncio.run(self._lead_edges())
         time.sleep(self.settle_s)
         self.say(f"{title}: measuring")
+        psutil.cpu_percent()  # from here on
         seen = self.load.measured(self.measure_s)
+        busy_share = psutil.cpu_percent() / 100
         silent = sorted(flow for flow, latencies_ms in seen.items() if not latencies_ms)
         if silent:
             raise BenchError(f"{title}: no results of {', '.join(silent)} in {self.measure_s:.0f} s")
-        return {flow: median(latencies_ms) for flow, latencies_ms in seen.items()}
+        return {flow: median(latencies_ms) for flow, latencies_ms in seen.items()}, busy_share
 
     async def _lead_edges(self) -> None:
         """Let the best broker lead each partition of each edge, by what the world plays."""

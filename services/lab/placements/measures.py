@@ -111,6 +111,7 @@ def rows(turns: Sequence[Turn]) -> list[Row]:
     ):
         shares = [mine_ms / other_ms for mine_ms, other_ms in zip(ants, means[name], strict=True)]
         made.append(Row.of(measure, shares, "ratio", baseline=name))
+    made.append(Row.of("processors in use while latency was measured", [turn.busy_share for turn in turns], "share"))
     published = errors([turn for turn in turns if turn.strategy == ANTS])
     if published:
         made.append(Row.of("latency as leaders had published it against measured, relative error", published, "share"))

@@ -42,7 +42,7 @@ MEASURED = {ANTS: 30.0, "random": 60.0, "producer": 40.0, "consumer": 32.0, "cen
 def test_ants_are_compared_with_the_best_other_and_with_random_round_by_round() -> None:
     """A ratio of one run has a spread only if both sides had several turns in it."""
     turns = [
-        Turn(name, number, {"f": factor * MEASURED[name] * (1.2 if name == ANTS and number else 1.0)}, {})
+        Turn(name, number, {"f": factor * MEASURED[name] * (1.2 if name == ANTS and number else 1.0)}, {}, 0.5)
         for number, factor in ((1, 2.0), (0, 1.0), (2, 3.0))
         for name in (*OTHERS, ANTS)
     ]
@@ -59,11 +59,12 @@ def test_ants_are_compared_with_the_best_other_and_with_random_round_by_round() 
 
 def test_what_leaders_published_is_judged_apart_from_what_the_model_says_of_others() -> None:
     """Only what was predicted, and can be, counts."""
-    turns = [Turn(name, 0, {"f": 10.0, "g": 10.0}, {"f": 15.0, "g": math.inf}) for name in OTHERS]
-    turns.append(Turn(ANTS, 0, {"f": 10.0, "g": 10.0}, {"f": 11.0}))
+    turns = [Turn(name, 0, {"f": 10.0, "g": 10.0}, {"f": 15.0, "g": math.inf}, 0.5) for name in OTHERS]
+    turns.append(Turn(ANTS, 0, {"f": 10.0, "g": 10.0}, {"f": 11.0}, 0.9))
     found = {row.measure: row for row in rows(turns)}
     mine = found["latency as leaders had published it against measured, relative error"]
     assert (pytest.approx(0.1), 1) == (mine.value, mine.repetitions)
+    assert (0.5, 0.9) == found["processors in use while latency was measured"].spread
     others = found["latency as the model had it before a move against measured, relative error"]
     assert (0.5, len(OTHERS)) == (others.value, others.repetitions)
 
