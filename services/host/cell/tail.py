@@ -16,8 +16,8 @@ log = structlog.get_logger(__name__)
 
 PAUSE_S = 1.0
 BUNCH_BYTES, BUNCH_MS = 2**20, 500
-"""So many bytes, or so long: every host writes a row each second and every host reads all of them; one by one, that
-would be most of what idle brokers do."""
+"""So many bytes, or so long: every host writes a row each second and every host reads all of them, which one by one are
+as many fetches as the square of the hosts."""
 
 OnRow = Callable[[Message, float], None]
 """Called with each message and its time on the topic."""
