@@ -287,6 +287,8 @@ def _floored(weights: Sequence[float], floor_share: float) -> list[float]:
     if total <= 0:
         return [1 / len(weights)] * len(weights)
     shares = [weight / total for weight in weights]
+    if min(shares) >= floor:
+        return shares
     low = {k for k, share in enumerate(shares) if share < floor}
     while low:  # raising some takes from the rest, which may push another below the floor
         free = 1 - floor * len(low)

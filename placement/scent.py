@@ -129,7 +129,7 @@ class ScentMap:
     ) -> None:
         lengths_ms = {
             neighbour: links_ms[neighbour] + told_ms
-            for neighbour, told_ms in sorted(smelled.heard_ms.items())
+            for neighbour, told_ms in smelled.heard_ms.items()
             if neighbour in links_ms
         }
         shortest_ms = min(lengths_ms.values())
