@@ -99,6 +99,9 @@ class Ground:
         self._key = folder / "cluster.key"
         self._stack: Stack = stack or EmbeddedStack(StackParams(home=folder / "stack"))
         self._hosts: dict[str, subprocess.Popen[bytes]] = {}
+        self._log_sizes: dict[str, int] = {}
+        """host -> how much its log held when it was last started."""
+        self._began_on_full_disk: set[str] = set()
 
     def __enter__(self) -> "Ground":
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -142,6 +145,8 @@ class Ground:
         if self.is_running(name):
             return
         clock.create(self._clock(name))
+        self._log_sizes[name] = self.log(name).stat().st_size if self.log(name).exists() else 0
+        self._began_on_full_disk.discard(name)
         self._hosts[name] = self._spawn(name, self._command(name))
 
     def _command(self, name: str) -> list[str]:
@@ -194,6 +199,8 @@ class Ground:
     def fill_disk(self, name: str, *, full: bool) -> None:
         """From now on no file of the host can grow (its log included), as on a full disk; or all can again."""
         if self.is_running(name):
+            if full and b"host is ready" not in self.log(name).read_bytes()[self._log_sizes[name] :]:
+                self._began_on_full_disk.add(name)
             limit = 0 if full else resource.RLIM_INFINITY
             resource.prlimit(self._hosts[name].pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
@@ -222,6 +229,8 @@ class Ground:
 
         def missing() -> list[str]:
             for name in names:
+                if name in self._began_on_full_disk:
+                    self.start(name)  # what can't start on a full disk ends, maybe after the disk is free again
                 if not self.is_running(name):
                     raise NeverError(f"host {name} has ended by itself; see {self.log(name)}")
             told = self._reports(since)
