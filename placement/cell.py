@@ -5,12 +5,12 @@ the scents it smelled, what it knows of the hosts around it, and the ledger of w
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from placement.ants import enforcement, measuring, routing, scouting
-from placement.ants.desk import Desk
+from placement.ants.desk import Desk, Stamp
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.enforcement import Activation, Cancellation, EnforcementAnt, Release
 from placement.ants.host_view import HostView
@@ -148,9 +148,9 @@ class Cell:
         """Distances of the hosts around this one."""
         return self.surroundings.near_ms()
 
-    def stamp(self) -> tuple[HostView, int]:
-        """Changes whenever the prices that scouts find here may have changed."""
-        return self.view(), self.surroundings.version
+    def stamp(self, ends: Sequence[str]) -> Stamp:
+        """Changes whenever the prices that scouts find here may have changed, or the ways to these ends."""
+        return self.view(), self.surroundings.version, self.scents.stamp(ends)
 
     def travel_ms(self, target: str) -> float:
         """Delay of data from this host to another it sends to, or to itself."""

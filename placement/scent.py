@@ -8,6 +8,7 @@ link: a detour as long as a local link is unlikely, a shorter one is not.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from placement.ants.effects import Send
@@ -55,6 +56,7 @@ class _Smelled:
     epoch: int
     distance_ms: float = math.inf
     heard_ms: dict[str, float] = field(default_factory=dict)
+    changes: int = 0
 
 
 class ScentMap:
@@ -83,6 +85,11 @@ class ScentMap:
         """Ends that have announced themselves here."""
         return sorted(self._smelled)
 
+    def stamp(self, ends: Sequence[str]) -> tuple[tuple[int, int], ...]:
+        """Changes whenever a distance to one of these ends may have changed."""
+        known = (self._smelled.get(end) for end in ends)
+        return tuple((0, 0) if smelled is None else (smelled.epoch, smelled.changes) for smelled in known)
+
     def announce(self, links_ms: dict[str, float]) -> list[Send]:
         """Start a new wave for this host."""
         self._own_epoch += 1
@@ -101,6 +108,7 @@ class ScentMap:
         elif smelled.epoch > scent.epoch:
             return []
         smelled.heard_ms[scent.sender] = scent.distance_ms
+        smelled.changes += 1
         self._seed(scent.destination, smelled, links_ms, pheromone, now_ms=now_ms)
         length_ms = scent.distance_ms + links_ms[scent.sender]
         if length_ms >= smelled.distance_ms:
@@ -114,6 +122,7 @@ class ScentMap:
         stale = []
         for destination, smelled in sorted(self._smelled.items()):
             told_ms = smelled.heard_ms.pop(neighbour, None)
+            smelled.changes += told_ms is not None
             if told_ms is not None and told_ms < smelled.distance_ms:
                 stale.append(destination)
         return stale

@@ -1,6 +1,6 @@
 """Order: what a leader tells its scouts to place, and what they bring back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from placement.ants.host_view import HostView
@@ -77,6 +77,10 @@ class Order:
     stale: tuple[Offer, ...] = ()
     """Offers that an enforcement ant of this search found gone or grown old, as they are."""
 
+    def asks_the_same(self, other: "Order") -> bool:
+        """Whether scouts with the other order look for the same, in another round or in this one."""
+        return self is other or self == (other if self.round == other.round else replace(other, round=self.round))
+
     @cached_property
     def tappable(self) -> tuple[tuple[int, str], ...]:
         """(position, identity) of the chain's tasks that may be tapped, with all before them in the chain.
@@ -94,6 +98,11 @@ class Order:
             if idle.issuperset(self.tasks[:position]) and not idle & kept and not idle & settled:
                 found.append((position, identity))
         return tuple(found)
+
+    @cached_property
+    def pulling(self) -> tuple[str, ...]:
+        """The ends beside the chain that pull at its tasks."""
+        return tuple(sorted({anchor.host for anchors in self.anchors for anchor in anchors}))
 
     @cached_property
     def through(self) -> tuple[float, ...]:

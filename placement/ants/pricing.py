@@ -39,18 +39,18 @@ class Pricer:
         "_cap",
         "_graph",
         "_known",
-        "_loop_ms",
         "_order",
         "_settled",
         "_settled_price",
         "_social",
+        "loop_ms",
         "view",
     )
 
     def __init__(self, order: Order, view: HostView, *, cap: float, social: bool, loop_ms: float = 0.0) -> None:
         """`loop_ms`: what data take from this host to itself."""
         self.view = view
-        self._loop_ms = loop_ms
+        self.loop_ms = loop_ms
         self._order = order
         self._graph = order.flow.graph
         self._cap = cap
@@ -81,5 +81,5 @@ class Pricer:
     def _price(self, mask: int) -> Marginal:
         price = price_on_host(self._graph, mask, self.view.capacity, self._base, self._cap)
         impact_ms = price.impact_ms if self._social else 0.0
-        own_ms = price.own_ms + (self._loop_ms * self._graph.inner_share(mask) if self._loop_ms else 0.0)
+        own_ms = price.own_ms + (self.loop_ms * self._graph.inner_share(mask) if self.loop_ms else 0.0)
         return Marginal(own_ms, self._order.flow.weight * own_ms + impact_ms)

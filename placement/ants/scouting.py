@@ -4,12 +4,13 @@ Two rules from the same code: GREEDY is the paper's scout, PROGRAMME is ours. Bo
 both fail at the destination if a task is left, and enough failures on one trail send one scout home to weaken it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple, Protocol
 
 from placement.ants.beside import best_beside
-from placement.ants.desk import Desk, Folder
+from placement.ants.desk import Desk, Folder, Stamp
 from placement.ants.dream import stations
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.greedy import place_greedily, shift
@@ -128,8 +129,8 @@ class ScoutingCell(RoutingCell, Protocol):
         """The tasks that run here and around here and may be tapped, with their distance."""
         ...
 
-    def stamp(self) -> tuple[HostView, int]:
-        """Changes whenever prices here may have changed."""
+    def stamp(self, ends: Sequence[str]) -> Stamp:
+        """Changes whenever prices here may have changed, or the ways to these ends."""
         ...
 
     def view(self) -> HostView:
@@ -242,7 +243,8 @@ class _Visit(NamedTuple):
 def _placed_here(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> Ways:
     """The scout's ways after it has looked at this cell."""
     found = offers(ant.order, cell.serving()) if params.reuse and ant.order.tappable else []
-    folder = cell.desk.open(ant.order, ant.alpha, stamp=cell.stamp())
+    stamp = cell.stamp(ant.order.pulling)
+    folder = cell.desk.open(ant.order, ant.alpha, stamp=stamp, lasting=cell.distances.exact is None)
     if params.rule is Rule.GREEDY:
         return _greedy(_Visit(ant, cell, params, folder), found)
     if found:

@@ -20,6 +20,7 @@ from placement.cell import Cell
 from placement.evaluator_pricing import price_on_host
 from placement.model import Sink, Source, Task, chain
 from placement.queueing import IDLE, Load
+from placement.scent import _Smelled
 
 FLOW = chain("f", Source("in", "s", 0.01), tuple(Task(name, 10.0, cs2=0.0) for name in "abc"), Sink("out", "d"))
 ORDER = Order(FLOW, 1, 0, (0, 1, 2), "s", "d", (1.0,) * 4, ((), (), ()))
@@ -247,13 +248,13 @@ def test_anchors_pull_without_being_a_cost() -> None:
     plain = report_of(walk(cells, IMPROVED.scouting))
     cells = row(IMPROVED, IDLE, IDLE, IDLE)
     for here, told_ms in zip(cells, (0.0, 40.0, 80.0), strict=True):
-        here.scents._smelled["p2"] = type("S", (), {"distance_ms": told_ms, "heard_ms": {}})()
+        here.scents._smelled["p2"] = _Smelled(1, told_ms)
     pulled = report_of(walk(cells, IMPROVED.scouting, order=order))
     assert pulled.hosts[1] == "s"
     assert pulled.score_ms == pytest.approx(pulled.cost_ms)
     far = row(IMPROVED, IDLE, IDLE, IDLE)
     for here in far:
-        here.scents._smelled["p2"] = type("S", (), {"distance_ms": 40.0, "heard_ms": {}})()
+        here.scents._smelled["p2"] = _Smelled(1, 40.0)
     both = report_of(walk(far, IMPROVED.scouting, order=order))
     assert both.score_ms == pytest.approx(both.cost_ms + 20.0)
     assert both.cost_ms == pytest.approx(plain.cost_ms)
