@@ -36,6 +36,7 @@ def master(tmp_path: Path) -> Iterator[str]:
     ]
     logs = [tmp_path / "master.log", tmp_path / "worker.log"]
     environment = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": LOOPBACK, "PATH": "/usr/bin:/bin"}
+    environment |= {"SPARK_SCALA_VERSION": "2.13"}  # as Spark's own start scripts say: workers need it for executors
     children = []
     try:
         for command, log in zip(commands, logs, strict=True):
