@@ -1,6 +1,7 @@
 """The house rules of DESIGN section 1: imports go services -> topics -> placement, and placement is pure."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,3 +75,20 @@ def test_every_file_says_what_it_is_for(package: str) -> None:
         if path.read_text().strip() and ast.get_docstring(ast.parse(path.read_text())) is None
     ]
     assert [] == silent
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    """A reader who follows a link of ours arrives."""
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
+    assert [] == [link for link in links if not (page.parent / link).exists()]
+
+
+def test_what_the_page_of_the_papers_names_is_there() -> None:
+    """It is read to find the code of a rule: a file that has moved must move there too."""
+    named = re.findall(r"`((?:placement|services|tests)/[^`]*)`", (ROOT / "docs/papers-to-code.md").read_text())
+    assert named
+    assert [] == [name for name in named if not (ROOT / name).exists()]
