@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from confluent_kafka import KafkaException
 from rich.text import Text
 
 from services.cli.cluster import BootstrapOption, bootstrap_of
@@ -15,11 +16,14 @@ from services.registry.asking import POLL_S, flow_decisions, now_ms
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.snapshot import FollowedRegistry, followed_registry
+from services.registry.submit import check_sources, make_sources, topic_partitions
 from services.registry.view import CORE, RegistryView
 from services.registry.write import write
 from services.sharing.words import shared_lines
 from topics import catalogue
+from topics.admin import connect
 from topics.flow.file import parse_graph
+from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
 from topics.messages import FlowRevision
 
@@ -32,6 +36,10 @@ def submit(
     *,
     wait: Annotated[bool, typer.Option(help="Wait until it runs.")] = True,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait until it runs.")] = 60.0,
+    make_topics: Annotated[
+        int | None,
+        typer.Option(min=1, max=4096, help="Make source topics that are missing, with so many partitions."),
+    ] = None,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
     as_json: AsJson = False,
@@ -47,6 +55,7 @@ def submit(
     except UnicodeDecodeError as error:
         raise RegistryError(f"{file} is not text: {error}", "save it as UTF-8") from error
     flow = graph.spec.name
+    made = _topics(address, graph, make_topics)
     with followed_registry(address, *CORE, catalogue.DECISIONS) as registry:
         view = registry.read()
         old = frozenset(view.decisions)
@@ -66,15 +75,30 @@ def submit(
                 "hosts": hosts,
                 "plan": plan.hash if plan is not None else None,
                 "shared": shared_lines(view, flow),
+                "topics_made": list(made),
             }
         )
     elif trouble is not None:
         show_error(f"{flow} does not run: {trouble}", f"see stigmergy explain {flow} and stigmergy history {flow}")
     else:
+        if made:
+            console.print(Text(f"made {', '.join(made)}"), soft_wrap=True)
         what = "; it ".join([f" runs on {', '.join(hosts)}" if wait else " is submitted", *shared_lines(view, flow)])
         console.print(Text.assemble(("✓ ", "bold green"), (flow, "bold"), what), soft_wrap=True)
     if trouble is not None:
         raise typer.Exit(ExitCode.FAILURE)
+
+
+def _topics(address: str, graph: FlowGraph, partitions: int | None) -> tuple[str, ...]:
+    """The source topics that had to be made. Raises RegistryError if one is missing, or not as the flow says."""
+    admin = connect(address)
+    try:
+        counts = topic_partitions(admin)
+        made = make_sources(admin, graph, counts, partitions) if partitions is not None else ()
+    except KafkaException as fault:
+        raise RegistryError(f"the topics could not be read or made: {fault.args[0].str()}") from fault
+    check_sources(graph, counts)
+    return made
 
 
 def _wait(registry: FollowedRegistry, flow: str, old: frozenset[str], *, timeout_s: float) -> str | None:

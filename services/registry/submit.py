@@ -19,6 +19,9 @@ from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
 from topics.messages import Placement
 
+DEFAULT_PARTITIONS = 4
+"""What a source topic of which nothing is known is offered to be made with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
@@ -69,7 +72,8 @@ def check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
             raise RegistryError(
                 f"source {source.name}: topic {source.topic!r} is not on the broker",
                 f"create it, with {source.partitions or 'as many'} partitions"
-                f"{'' if source.partitions else ' as you want tasks'}, then try again",
+                f"{'' if source.partitions else ' as you want tasks'}, then try again; or let it be made: "
+                f"stigmergy submit --make-topics {source.partitions or DEFAULT_PARTITIONS}",
             )
         if source.partitions not in (None, counts[source.topic]):
             raise RegistryError(
@@ -79,17 +83,26 @@ def check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
             )
 
 
+def make_sources(admin: AdminClient, graph: FlowGraph, counts: dict[str, int], partitions: int) -> tuple[str, ...]:
+    """Source topics that are missing get as many partitions as the flow says, or so many; one that is there stays."""
+    return _make(admin, {source.topic: source.partitions or partitions for source in graph.spec.sources}, counts)
+
+
 def make_sinks(admin: AdminClient, graph: FlowGraph, counts: dict[str, int]) -> tuple[str, ...]:
     """Sink topics that are missing get as many partitions as the widest source; a topic that is there stays."""
-    missing = sorted({sink.topic for sink in graph.spec.sinks} - set(counts))
-    if not missing:
-        return ()
     width = max(counts[source.topic] for source in graph.spec.sources)
-    wanted = [NewTopic(topic, num_partitions=width) for topic in missing]
-    for topic, future in admin.create_topics(wanted, request_timeout=TIMEOUT_S).items():
+    return _make(admin, dict.fromkeys((sink.topic for sink in graph.spec.sinks), width), counts)
+
+
+def _make(admin: AdminClient, wanted: dict[str, int], counts: dict[str, int]) -> tuple[str, ...]:
+    """Makes what of these is missing and tells which that was; `counts` has all of them then."""
+    missing = sorted(set(wanted) - set(counts))
+    new = [NewTopic(topic, num_partitions=wanted[topic]) for topic in missing]
+    made = admin.create_topics(new, request_timeout=TIMEOUT_S) if new else {}
+    for topic, future in made.items():
         try:
             future.result(timeout=TIMEOUT_S)
-            counts[topic] = width
+            counts[topic] = wanted[topic]
         except KafkaException as fault:
             if fault.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
