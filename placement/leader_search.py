@@ -5,7 +5,7 @@ takes the best. Everything it waits for has a time-out; nobody back in time mean
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from placement.ants.effects import Send, SetTimer
@@ -41,6 +41,8 @@ class Means:
     ants: AntParams
     fastest_capacity: float
     purse: Purse
+    ways_ms: dict[tuple[str, str], float] = field(default_factory=dict)
+    """The shortest way between two ends, as routing ants told in earlier rounds."""
 
 
 SearchEffect = Send | SetTimer
@@ -88,15 +90,37 @@ class Search:
         attempt, means = self.attempt, self._means
         self.stage = Stage.ROUTING
         attempt.returned, attempt.reports = 0, []
-        attempt.distance_ms = math.inf
+        attempt.distance_ms = self._known_ms
         attempt.releases += 1
         count = self._release.routing_ants
         if self._paid:
             means.purse.pay(routing_ants=count, now_ms=now_ms)
-        # Nothing is known of this network's delays yet: wait longer each time.
+        wait_ms = means.params.patience_ms
+        if self._knows_the_way:
+            wait_ms = min(wait_ms, means.params.patience_for_ms(self._known_ms))
+        # This network's delays are not known yet, or not as they are now: wait longer each time.
         doublings = min(attempt.releases - 1 + self._tries, 6)
         ants = routing_ants(self._flow, attempt, home=means.home, count=count)
-        return [*ants, self._patience(now_ms + means.params.patience_ms * 2**doublings)]
+        return [*ants, self._patience(now_ms + wait_ms * 2**doublings)]
+
+    @property
+    def _ends(self) -> tuple[str, str]:
+        subquery, where = self.attempt.subquery, self.attempt.where
+        return subquery.start.resolve(where), subquery.end.resolve(where)
+
+    @property
+    def _known_ms(self) -> float:
+        """The shortest way of the present chain that ants have told of; infinite if none has."""
+        return self._means.ways_ms.get(self._ends, math.inf)
+
+    @property
+    def _knows_the_way(self) -> bool:
+        """Ants of an earlier round have laid the pheromone that scouts walk by (decision 258).
+
+        Those of this round may stand in the very queues because of which the flow should leave: they are not waited
+        for any longer than an ant that meets none. If scouts did not find a way without them, it is done as ever.
+        """
+        return self._means.params.learn_patience and self.attempt.releases == 1 and math.isfinite(self._known_ms)
 
     def step(
         self, event: RoutingAntReturned | ScoutReport | TimerFired, *, now_ms: float, rng: Chance
@@ -112,7 +136,10 @@ class Search:
                 return []
             attempt.returned += 1
             attempt.trip_ms = max(attempt.trip_ms, event.trip_ms)
-            attempt.distance_ms = min(attempt.distance_ms, event.distance_ms)
+            attempt.distance_ms = (
+                event.distance_ms if attempt.returned == 1 else min(attempt.distance_ms, event.distance_ms)
+            )
+            self._means.ways_ms[self._ends] = attempt.distance_ms
             enough = attempt.returned >= self._release.enough_routing_ants
             return self._scout(now_ms=now_ms, rng=rng) if enough else self._hurry(now_ms=now_ms)
         if self.stage is not Stage.SCOUTING or event.chain != attempt.chain:
@@ -133,7 +160,7 @@ class Search:
         """Go on with those that came back in time; if nobody did, send more, or fail."""
         attempt = self.attempt
         routing = self.stage is Stage.ROUTING
-        if routing and attempt.returned:
+        if routing and (attempt.returned or self._knows_the_way):
             return self._scout(now_ms=now_ms, rng=rng)
         if not routing and attempt.reports:
             return self._choose(now_ms=now_ms)
@@ -152,8 +179,12 @@ class Search:
         count = self._release.scouts * 2 ** min(attempt.releases - 1, 2)
         if self._paid:
             means.purse.pay(scouts=count, now_ms=now_ms)
-        # Scouts that dream go by other hosts than routing ants; those walked at least as far as the shortest way.
-        trip_ms = attempt.trip_ms if means.ants.scouting.queues else max(attempt.trip_ms, 2 * attempt.distance_ms)
+        attempt.trip_ms = max(attempt.trip_ms, attempt.distance_ms)
+        trip_ms = attempt.trip_ms
+        if not means.ants.scouting.queues:
+            # Scouts that dream go by other hosts than routing ants; those walked at least as far as the shortest way.
+            # And scouts stand in no queue: what routing ants lost there is no reason to wait for them.
+            trip_ms = min(max(trip_ms, 2 * attempt.distance_ms), 4 * attempt.distance_ms)
         wait_ms = means.params.patience_for_ms(trip_ms) * 2 ** min(self._tries, 6)
         ants = scouts(order, means.ants, home=means.home, count=count, rng=rng)
         return [*ants, self._patience(now_ms + wait_ms)]

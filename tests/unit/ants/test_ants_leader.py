@@ -7,7 +7,7 @@ import pytest
 from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Activation, Enforced, EnforcementAnt
 from placement.ants.order import ScoutReport
-from placement.ants.routing import RoutingAnt
+from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt
 from placement.leader_events import (
     GaveUp,
@@ -66,7 +66,7 @@ def test_it_sends_more_ants_when_too_few_come_back_in_time() -> None:
     stage.ants_return()
     stage.tell(TimerFired("patience"))
     assert {2} == {ant.round for ant in stage.sent(RoutingAnt)}  # two releases are used up: a new attempt
-    assert stage.found(SetTimer)[0].at_ms == 2 * PARAMS.patience_ms  # on a slow network patience must grow
+    assert stage.found(SetTimer)[0].at_ms == 2 * PARAMS.patience_for_ms(30.0)  # on a slow network patience must grow
     assert stage.leader.phase is Phase.SEARCHING
 
 
@@ -82,6 +82,30 @@ def test_the_first_ant_that_is_back_tells_how_long_to_wait_for_the_others() -> N
     literal.tell(Place())
     literal.ants_return(1)
     assert literal.found(SetTimer) == []
+
+
+def test_a_leader_that_knows_the_way_does_not_wait_for_ants_that_stand_in_queues() -> None:
+    """The queues because of which a flow should leave would else hold it there: ants of earlier rounds laid the way."""
+    stage = Stage().placed("x", "x")
+    stage.tell(TimerFired("rest"))
+    (timer,) = stage.found(SetTimer)
+    assert timer.at_ms == PARAMS.patience_for_ms(30.0) < PARAMS.patience_ms
+    stage.now_ms = timer.at_ms
+    stage.tell(TimerFired("patience"))
+    assert len(stage.sent(ScoutingAnt)) == PARAMS.watching.scouts
+    stage.tell(TimerFired("patience"))
+    assert stage.sent(RoutingAnt)  # no scout found a way by what earlier rounds laid: as ever from here on
+    assert stage.found(SetTimer)[0].at_ms == stage.now_ms + 2 * PARAMS.patience_ms
+
+
+def test_scouts_are_not_waited_for_as_long_as_ants_that_stood_in_queues() -> None:
+    """They stand in none: what is not back in a few times the shortest way is lost."""
+    stage = Stage()
+    stage.tell(Place())
+    for _ in range(2):
+        stage.tell(RoutingAntReturned(stage.round, "d", 900.0, 30.0, 100.0))
+    assert len(stage.sent(ScoutingAnt)) == PARAMS.placing.scouts
+    assert stage.found(SetTimer)[0].at_ms == PARAMS.patience_for_ms(120.0)
 
 
 def test_a_time_out_with_some_reports_takes_the_best_of_them() -> None:

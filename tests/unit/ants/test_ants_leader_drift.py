@@ -64,7 +64,7 @@ def test_a_look_that_failed_is_made_again() -> None:
     """Ants that got lost in a busy moment have told nothing of the flow as it is now."""
     stage = Stage(params=replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0, look_at_drift=0.3)).placed("x", "x")
     stage.tell(FlowChanged(_risen(stage, 4.0)))
-    for _ in range(PARAMS.max_releases):
+    for _ in range(1 + PARAMS.max_releases):  # the first time scouts leave: ants have told of the way before
         stage.tell(TimerFired("patience"))
     assert stage.leader.phase is Phase.RESTING
     (timer,) = stage.found(SetTimer)
