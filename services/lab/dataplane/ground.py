@@ -38,7 +38,7 @@ class Backlog:
 class Ground:
     """A broker, a folder for what processes leave behind, and one for downloads that stays.
 
-    `broker_pids`: whose processor time is the broker's.
+    `broker_pids`: whose processor time is the broker's. `broker_data`: the folders that it keeps topics in.
     """
 
     bootstrap: str
@@ -47,6 +47,7 @@ class Ground:
     cache: Path
     say: Say
     warn: Say
+    broker_data: tuple[Path, ...] = ()
     client: AdminClient = field(init=False)
     _backlogs: dict[tuple[object, ...], Backlog] = field(init=False, default_factory=dict)
 

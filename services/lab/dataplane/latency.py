@@ -5,21 +5,26 @@ process sends; this one reads, so that both clocks are the same machine's. What 
 machine, together with the broker, is found first: loads are shares of that.
 
 At least once, a reader may see results before they are committed, and the bench's does; exactly once it waits.
+
+Beside each latency stands how many processors each party took meanwhile, and how large the batches of results were.
 """
 
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 from confluent_kafka import Consumer, TopicPartition
 
+from services.lab.dataplane.batches import sizes_bytes, written
 from services.lab.dataplane.contestants import BARE_LOOP, OURS, SIDES, Bout, Contestant, bare_loop, ours
 from services.lab.dataplane.ground import BenchError, Ground
+from services.lab.dataplane.parties import Used, cores, used
 from services.lab.dataplane.trial import running
 from services.lab.dataplane.workloads import FILTER_PROJECT, PARTITIONS
 from services.lab.results import Row
@@ -36,8 +41,19 @@ EXACTLY_ONCE = f"{OURS}, exactly_once"
 MEASURED = (ours(OURS), bare_loop(BARE_LOOP, "--at-once"), ours(EXACTLY_ONCE, delivery="exactly_once"))
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a trial at one load showed. `cores`: how many processors each party kept busy, by its name."""
+
+    p50_ms: float
+    p99_ms: float
+    cores: Mapping[str, float]
+    batch_records: float
+    batches_per_s: float
+
+
 def latency(ground: Ground, *, repetitions: int) -> list[Row]:
-    """Median and 99th percentile of each side at each load, and ours over the bare loop's."""
+    """Median and 99th percentile of each side at each load, ours over the bare loop's, and what it took."""
     for side in MEASURED:
         ground.say(f"warming the broker up for {side.name}")
         _rate_per_s(ground, side)
@@ -45,49 +61,83 @@ def latency(ground: Ground, *, repetitions: int) -> list[Row]:
     capacity_per_s = min(_rate_per_s(ground, side) for side in MEASURED[:2])
     found = [Row.of("latency: rate at full load", [capacity_per_s], "records/s")]
     for load in LOADS:
-        quantiles: dict[str, list[tuple[float, float]]] = {side.name: [] for side in MEASURED}
+        seen: dict[str, list[Seen]] = {side.name: [] for side in MEASURED}
         for repetition in range(repetitions):
             for side in MEASURED:
                 name = side.name
                 ground.say(f"latency at {load:.0%}, {name}, repetition {repetition + 1} of {repetitions}")
-                samples_ms = _latencies_ms(ground, side, round(load * capacity_per_s))
-                quantiles[name].append((float(np.quantile(samples_ms, 0.5)), float(np.quantile(samples_ms, 0.99))))
-        found += _rows(load, quantiles)
+                seen[name].append(_seen(ground, side, round(load * capacity_per_s)))
+        found += rows(load, seen)
     return found
 
 
-def _rows(load: float, quantiles: dict[str, list[tuple[float, float]]]) -> Iterator[Row]:
-    for column, quantile in enumerate(("p50", "p99")):
-        measure = f"latency at {load:.0%} load, {quantile}"
-        for name, each in quantiles.items():
-            yield Row.of(f"{measure}: {name}", [pair[column] for pair in each], "ms")
-        pairs = zip(quantiles[OURS], quantiles[BARE_LOOP], strict=True)
-        ratios = [one[column] / other[column] for one, other in pairs]
-        yield Row.of(f"{measure}: {OURS} over {BARE_LOOP}", ratios, "ratio", baseline=BARE_LOOP)
+def rows(load: float, seen: Mapping[str, list[Seen]]) -> Iterator[Row]:
+    """At one load, by side: latencies, who kept how many processors busy, and batches of results."""
+    at = f"latency at {load:.0%} load"
+    quantiles_ms = {
+        "p50": {name: [each.p50_ms for each in trials] for name, trials in seen.items()},
+        "p99": {name: [each.p99_ms for each in trials] for name, trials in seen.items()},
+    }
+    for quantile, by_name in quantiles_ms.items():
+        for name, samples_ms in by_name.items():
+            yield Row.of(f"{at}, {quantile}: {name}", samples_ms, "ms")
+        pairs = zip(by_name[OURS], by_name[BARE_LOOP], strict=True)
+        ratios = [one_ms / other_ms for one_ms, other_ms in pairs]
+        yield Row.of(f"{at}, {quantile}: {OURS} over {BARE_LOOP}", ratios, "ratio", baseline=BARE_LOOP)
+    for name, trials in seen.items():
+        for party in trials[0].cores:
+            yield Row.of(f"{at}, {party}: {name}", [each.cores[party] for each in trials], "cores")
+        yield Row.of(f"{at}, a batch of results: {name}", [each.batch_records for each in trials], "records")
+        yield Row.of(f"{at}, batches of results: {name}", [each.batches_per_s for each in trials], "batches/s")
 
 
 def _rate_per_s(ground: Ground, side: Contestant) -> float:
     """Results/s while the sender does all it can."""
-    with _stream(ground, side, UNLIMITED) as read:
+    with _stream(ground, side, UNLIMITED) as stream:
         begin_s = time.monotonic()
         count = 0
         while time.monotonic() < begin_s + MEASURED_S:
-            count += len(read())
+            count += len(stream.reader.read_ms())
         return count / (time.monotonic() - begin_s)
 
 
-def _latencies_ms(ground: Ground, side: Contestant, rate_per_s: int) -> list[float]:
+def _seen(ground: Ground, side: Contestant, rate_per_s: int) -> Seen:
     samples_ms: list[float] = []
-    with _stream(ground, side, rate_per_s) as read:
-        end_s = time.monotonic() + MEASURED_S
-        while time.monotonic() < end_s:
-            samples_ms += read()
-    return samples_ms
+    with _stream(ground, side, rate_per_s) as stream:
+        begin, begin_bytes = stream.used(), sizes_bytes(ground.broker_data, stream.sink)
+        while time.monotonic() < begin.at_s + MEASURED_S:
+            samples_ms += stream.reader.read_ms()
+        end, end_bytes = stream.used(), sizes_bytes(ground.broker_data, stream.sink)
+        batches, records = written(begin_bytes, end_bytes)
+    if not batches:
+        raise BenchError(f"{side.name}: no results in {MEASURED_S:.0f} s")
+    return Seen(
+        p50_ms=float(np.quantile(samples_ms, 0.5)),
+        p99_ms=float(np.quantile(samples_ms, 0.99)),
+        cores=cores(begin, end),
+        batch_records=records / batches,
+        batches_per_s=batches / (end.at_s - begin.at_s),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A sender, a side and a reader at work."""
+
+    ground: Ground
+    reader: "_Reader"
+    side: list[subprocess.Popen[bytes]]
+    sender: subprocess.Popen[bytes]
+    sink: str
+
+    def used(self) -> Used:
+        pids = [child.pid for child in self.side]
+        return used(brokers=self.ground.broker_pids, side=pids, sender=self.sender.pid)
 
 
 @contextmanager
-def _stream(ground: Ground, side: Contestant, rate_per_s: int) -> Iterator[Callable[[], list[float]]]:
-    """A sender, a side and a reader at work, warm. Each call of the reader gives the latencies of what came, in ms."""
+def _stream(ground: Ground, side: Contestant, rate_per_s: int) -> Iterator[_Stream]:
+    """A sender, a side and a reader at work, warm."""
     source, sink = ground.new_topic("source"), ground.new_topic("sink")
     bout = Bout(ground, f"bench-{uuid.uuid4().hex[:8]}", FILTER_PROJECT, source, sink)
     reader = _Reader(ground.bootstrap, sink, is_committed=side.is_committed)
@@ -96,7 +146,7 @@ def _stream(ground: Ground, side: Contestant, rate_per_s: int) -> Iterator[Calla
     try:
         with running([*side.commands(bout), pacer], log) as children:
             _warm_up(reader, children, rate_per_s)
-            yield reader.read_ms
+            yield _Stream(ground, reader, children[:-1], children[-1], sink)
     finally:
         reader.close()
         for name in (bout.id, source, sink):

@@ -160,7 +160,8 @@ def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[
         ) as stack,
     ):
         pids = tuple(each.pid for each in stack.records() if each.name.startswith("broker") and each.pid is not None)
-        ground = Ground(stack.bootstrap, pids, Path(folder), settings.cache, say, warn)
+        data = tuple(stack.home.kafka.glob("*/data"))
+        ground = Ground(stack.bootstrap, pids, Path(folder), settings.cache, say, warn, data)
         for name in params.chosen:
             try:
                 rows_found += MEASURES[name](ground, params)
