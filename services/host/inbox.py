@@ -110,11 +110,12 @@ class Inbox:
             return self._queue.get_nowait()
         if timeout_s is None:
             return await self._queue.get()
+        # Cheaper than a timeout, and a batch waits here each time. One that comes too late is an order for nothing.
+        reminder = asyncio.get_running_loop().call_later(timeout_s, self._queue.put_nowait, Order.COMMIT)
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._queue.get()
-        except TimeoutError:
-            return Order.COMMIT
+            return await self._queue.get()
+        finally:
+            reminder.cancel()
 
     def _with_followers(self, block: FetchedBlock) -> list[FetchedBlock]:
         blocks, records = [block], len(block.records)

@@ -121,3 +121,48 @@ def test_no_assignment_is_overlooked_because_a_fetch_is_answered_just_then(
             await consumer.stop()
 
     asyncio.run(story())
+
+
+def test_the_next_fetch_leaves_in_the_turn_in_which_records_are_taken(kafka: str, topic: Callable[..., str]) -> None:
+    """Else the fetch routine wakes twice for each fetch, and its next one waits until tasks have worked on this one."""
+    name = topic("at-once")
+    at = TopicPartition(name, 0)
+    events: list[str] = []
+
+    async def story() -> None:
+        consumer = BlockConsumer(
+            bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest", consumer_timeout_ms=HOUR_MS
+        )
+        await consumer.start()
+        look, send = consumer._fetcher._get_actions_per_node, consumer._client.send
+
+        def looking(assignment: Any) -> Any:
+            found = look(assignment)
+            events.append("sends" if found[0] else "looks")
+            return found
+
+        async def answered(node_id: int, request: Any, **kwargs: Any) -> Any:
+            answer = await send(node_id, request, **kwargs)
+            if isinstance(request, FetchRequest):
+                events.append("answer")
+            return answer
+
+        async def taken() -> list[bytes]:
+            blocks = await consumer.blocks({at}, timeout_ms=HOUR_MS)
+            events.append("taken")
+            return [record.value for record in blocks[at]]
+
+        consumer._fetcher._get_actions_per_node, consumer._client.send = looking, answered
+        try:
+            async with asyncio.timeout(60):
+                consumer.assign([at])
+                consumer.seek(at, 0)
+                for _ in range(3):
+                    taking = asyncio.create_task(taken())
+                    await send_one(kafka, at)
+                    assert [b"one"] == await taking
+                    assert ["answer", "taken", "sends"] == events[-3:]
+        finally:
+            await consumer.stop()
+
+    asyncio.run(story())
