@@ -11,7 +11,7 @@ from collections import deque
 TAKEN_SHARE_MAX = 0.05
 """Of a task's time, by commits."""
 STRETCHED_S_MAX = 5.0
-"""Well below the time after which a broker gives a transaction up."""
+"""With its commit. Well below the time after which a broker gives a transaction up, also if a commit takes seconds."""
 COMMITS = 3
 """The quickest of so many counts: what a busy moment adds to one of them is no property of the way."""
 
@@ -34,8 +34,8 @@ class CommitTimes:
         """From the first thing that must be committed to the commit."""
         if not self._may_stretch:
             return self._told_every_s
-        stretched_s = min(min(self._took_s, default=0.0) / TAKEN_SHARE_MAX, STRETCHED_S_MAX)
-        return max(self._told_every_s, stretched_s)
+        took_s = min(self._took_s, default=0.0)
+        return max(self._told_every_s, min(took_s / TAKEN_SHARE_MAX, STRETCHED_S_MAX - took_s))
 
     def begun(self, *, now_s: float) -> None:
         """A transaction has begun."""

@@ -28,7 +28,12 @@ def test_one_slow_commit_among_quick_ones_changes_nothing() -> None:
 
 
 def test_commits_never_wait_for_so_long_that_a_broker_gives_the_transaction_up() -> None:
-    assert STRETCHED_S_MAX == after(9.0, 9.0, 9.0).interval_s
+    """A transaction counts from its first record to the end of its commit: the slower that is, the less may come first.
+
+    On a machine that hardly gets anything done it is as it was without stretching.
+    """
+    assert STRETCHED_S_MAX == after(1.0, 1.0, 1.0).interval_s + 1.0
+    assert 0.5 == after(9.0, 9.0, 9.0).interval_s
 
 
 def test_where_results_wait_for_commits_these_are_not_put_off() -> None:
