@@ -5,7 +5,7 @@ input offsets with how far event time had come. So a crash at any instant leaves
 from there goes on as if nothing had happened. Any failure ends a task; its segment then makes it anew.
 
     block ──> read ──> program ──> outputs ──┐
-                  └──> dead letters, late ───┼──> one transaction, committed every `commit_interval_s`
+                  └──> dead letters, late ───┼──> one transaction, committed when `CommitTimes` says so
     commit ──────────> changelog, offsets ───┘
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from aiokafka import TopicPartition
 
 from services.host.changelog import drained
+from services.host.commit_times import CommitTimes
 from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
@@ -128,7 +129,9 @@ class Task:
         self._listened_ms = 0
         self._ticked_s = time.monotonic()
         self._is_dirty = False
-        self._commit_at_s = 0.0
+        # A function that is slow must not find a transaction open that is old already.
+        may_stretch = plan.graph.spec.delivery == "at_least_once" and self._thread is None
+        self._commit_times = CommitTimes(plan.commit_interval_s, may_stretch=may_stretch)
         self._origin = Origin(plan.inputs[0].topic, partition, 0)
 
     @property
@@ -205,7 +208,7 @@ class Task:
             await self._commit()
             self.commits = 0
         while True:
-            order = await self._inbox.next(self._commit_in_s if self._is_dirty else None)
+            order = await self._inbox.next(self._wait_s)
             if isinstance(order, Exception):
                 raise order
             if isinstance(order, list):
@@ -215,8 +218,8 @@ class Task:
                 await self._advance()
                 if self._is_landmark_due:
                     self._touched()
-            if self._is_dirty and (order is Order.STOP or self._commit_in_s <= 0):
-                await self._commit()
+            if self._is_dirty:
+                await self._commit_or_tell(is_last=order is Order.STOP)
             if order is Order.STOP:
                 return
 
@@ -244,8 +247,16 @@ class Task:
             await self._context.pace.rest(time.thread_time() - worked_s)
 
     @property
-    def _commit_in_s(self) -> float:
-        return max(0.0, self._commit_at_s - time.monotonic())
+    def _wait_s(self) -> float | None:
+        return self._commit_times.wait_s(now_s=time.monotonic()) if self._is_dirty else None
+
+    async def _commit_or_tell(self, *, is_last: bool) -> None:
+        now_s = time.monotonic()
+        if is_last or self._commit_times.is_due(now_s=now_s):
+            await self._commit()
+        elif self._commit_times.must_tell(now_s=now_s):
+            await self._tell_news(self._context.now_ms())
+            self._commit_times.told(now_s=now_s)
 
     def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
         """What was measured since the last report."""
@@ -358,19 +369,23 @@ class Task:
         """Something happened that must be committed within the commit interval."""
         if not self._is_dirty:
             self._is_dirty = True
-            self._commit_at_s = time.monotonic() + self.plan.commit_interval_s
+            self._commit_times.begun(now_s=time.monotonic())
 
     @property
     def _is_landmark_due(self) -> bool:
         before_ms = self._note.landmark_ms
         return before_ms is None or abs(self._context.now_ms() - before_ms) >= LANDMARK_EVERY_MS
 
-    async def _commit(self) -> None:
-        now_ms = self._context.now_ms()
-        await self._outputs.write_entries(self._dead, now_ms)
-        self._dead.clear()
+    async def _tell_news(self, now_ms: int) -> None:
+        """Let all who read our edges know how far time has come."""
         for edge in self._outputs.edges:
             await self._outputs.write_blocks(edge, edge.news(self._origin), now_ms)
+
+    async def _commit(self) -> None:
+        begun_s, now_ms = time.monotonic(), self._context.now_ms()
+        await self._outputs.write_entries(self._dead, now_ms)
+        self._dead.clear()
+        await self._tell_news(now_ms)
         for operator, keys, values in drained(self._program):
             self._snapshots.changed(len(keys))
             self._entry_bytes = len(keys[0]) + len(values[0] or b"")
@@ -396,6 +411,7 @@ class Task:
         for operator, topic in self._changelogs.items():
             self._changelog_offsets[operator] = landed.get(topic, self._changelog_offsets[operator])
         self._is_dirty = False
+        self._commit_times.committed(time.monotonic() - begun_s)
         self._streaks.committed()
         self.commits += 1
 

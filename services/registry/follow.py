@@ -14,6 +14,8 @@ from topics.topic import Topic
 log = structlog.get_logger(__name__)
 
 POLL_MS = 500
+FETCH_WAIT_MS = 2_000
+"""So long a fetch waits at a broker where nothing changes: every process follows a dozen topics on all brokers."""
 PAUSE_S = 0.2
 
 OnMessage = Callable[[Message], None]
@@ -31,24 +33,33 @@ class RegistryFollower:
         self._partitions = [TopicPartition(topic.name, 0) for topic in topics]
         self._applied = dict.fromkeys(self._partitions, 0)
         self._moved = asyncio.Condition()
-        self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap,
-            client_id=client_id,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed",  # a placement instance that was fenced may have left half a write
-            retry_backoff_ms=50,
-            metadata_max_age_ms=5_000,
+        # A broker answers the requests of a connection in turn, so what is asked behind a fetch waits as long as that.
+        self._consumer, self._asker = (
+            AIOKafkaConsumer(
+                bootstrap_servers=bootstrap,
+                client_id=client_id,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                isolation_level="read_committed",  # a placement instance that was fenced may have left half a write
+                fetch_max_wait_ms=FETCH_WAIT_MS,
+                retry_backoff_ms=50,
+                metadata_max_age_ms=5_000,
+            )
+            for _ in range(2)
         )
+        self._may_ask = False
 
     async def start(self) -> None:
         """Connect. May be called again after it has raised a KafkaError."""
+        if not self._may_ask:
+            await self._asker.start()
+            self._may_ask = True
         await self._consumer.start()
         self._consumer.assign(self._partitions)
 
     async def catch_up(self) -> None:
         """Returns when everything that was written before has been applied. May be called again, too."""
-        ends = await self._consumer.end_offsets(self._partitions)
+        ends = await self._asker.end_offsets(self._partitions)
         while not self._has_reached(ends):
             await self._step()
 
@@ -64,7 +75,7 @@ class RegistryFollower:
 
     async def fresh(self) -> None:
         """Returns when everything that was written before this call has been applied. `run` must be running."""
-        ends = await self._consumer.end_offsets(self._partitions)
+        ends = await self._asker.end_offsets(self._partitions)
         async with self._moved:
             await self._moved.wait_for(lambda: self._has_reached(ends))
 
@@ -77,6 +88,7 @@ class RegistryFollower:
 
     async def stop(self) -> None:
         await self._consumer.stop()
+        await self._asker.stop()
 
     async def _step(self) -> bool:
         """Fetch and apply once; whether anything came."""

@@ -28,6 +28,8 @@ log = structlog.get_logger(__name__)
 SEQUENCE = "n"
 """The header by which a keeper knows its own entries again."""
 RETRY_S = 0.2
+FETCH_WAIT_MS = 2_000
+"""So long a fetch waits at the broker where nobody claims or renews anything."""
 PARTITION = TopicPartition(LEASES.name, 0)
 
 OnChange = Callable[[str, int | None], None]
@@ -123,6 +125,7 @@ class LeaseKeeper:
                 bootstrap_servers=self._bootstrap,
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
+                fetch_max_wait_ms=FETCH_WAIT_MS,
                 retry_backoff_ms=50,
                 metadata_max_age_ms=5_000,
             )
@@ -139,9 +142,9 @@ class LeaseKeeper:
                 await self._producer.stop()
 
     async def _serve(self, consumer: AIOKafkaConsumer) -> None:
-        consumer.assign([PARTITION])
         begin = (await consumer.beginning_offsets([PARTITION]))[PARTITION]
         finish = (await consumer.end_offsets([PARTITION]))[PARTITION]
+        consumer.assign([PARTITION])  # only now: behind a fetch that waits these questions would wait, too
         consumer.seek(PARTITION, begin)
         self._log = LeaseLog(is_whole=begin in (0, finish))
         while await consumer.position(PARTITION) < finish:

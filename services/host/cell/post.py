@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 CONTROL_TOPICS = (ANTS_ROUTING, ANTS_SCOUTING, ANTS_ENFORCEMENT)
 PAUSE_S = 0.5
+FETCH_WAIT_MS = 5_000
+"""So long a fetch waits at the broker where no ant comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class Post:
             client_id=f"stig.cell.{self._host}",
             enable_auto_commit=False,
             auto_offset_reset="latest",
-            fetch_max_wait_ms=1_000,
+            fetch_max_wait_ms=FETCH_WAIT_MS,
             retry_backoff_ms=50,
             metadata_max_age_ms=5_000,
             request_timeout_ms=10_000,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 TICK_S = 0.005
+POLL_S = 0.2
 USERS, TEAMS = 50, 5
 TEXT = """
 flow: NAME
@@ -111,8 +112,9 @@ class Load:
         consumer = Consumer({**settings, "enable.auto.commit": False, "isolation.level": "read_uncommitted"})
         consumer.assign([TopicPartition(topic, 0, 0) for topic in flows])
         while not self._stop.is_set():
-            for message in consumer.consume(500, timeout=0.02):
-                if message.error() is None:
-                    latency_ms = (time.time_ns() / 1e3 - json.loads(message.value() or b"{}")["sent"]) / 1e3
-                    self._latencies_ms.setdefault(flows[str(message.topic())], []).append(latency_ms)
+            # One by one: to consume several would wait for the last of them, or for the timeout.
+            message = consumer.poll(POLL_S)
+            if message is not None and message.error() is None:
+                latency_ms = (time.time_ns() / 1e3 - json.loads(message.value() or b"{}")["sent"]) / 1e3
+                self._latencies_ms.setdefault(flows[str(message.topic())], []).append(latency_ms)
         consumer.close()

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaTimeoutError
 
-from services.host import snapshot
+from services.host import commit_times, snapshot
+from services.host.segment import Segment
 from services.host.task import Task
-from services.host.writer import WriteError, Writer
+from services.host.writer import WriteError, Writer, WriterParams
 from topics.names import dead_letter_topic, late_topic
 
 STATELESS = """
@@ -52,6 +53,12 @@ def packets(count: int) -> list[dict[str, Any]]:
 
 def counted(delivery: str) -> str:
     return COUNTS.replace("{delivery}", delivery)
+
+
+def commits(segment: Segment) -> list[int]:
+    """How many commits of each of its two tasks have ended, with the one at its start."""
+    tasks = segment.tasks()
+    return [len(tasks[each]._commit_times._took_s) if each in tasks else 0 for each in (0, 1)]
 
 
 def closed_windows(values: list[dict[str, Any]]) -> Counter[tuple[str, int, int, int]]:
@@ -122,6 +129,38 @@ def test_windows_over_a_rekey_match_the_oracle_across_restarts(bench: Callable[.
                     for seat in segment.seats.values():
                         seat.task.fail(RuntimeError("pulled the plug"))
             await flow.stop()
+
+    asyncio.run(story())
+
+
+def test_results_and_time_do_not_wait_for_rare_commits(
+    bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where commits are slow they are rare; all windows must close meanwhile, also where only news of the time come."""
+    monkeypatch.setattr(commit_times, "TAKEN_SHARE_MAX", 1e-9)
+    monkeypatch.setattr(commit_times, "STRETCHED_S_MAX", 100.0)
+    patient, init = WriterParams(transaction_timeout_ms=120_000), Writer.__init__
+    monkeypatch.setattr(Writer, "__init__", lambda self, bootstrap, name, _params: init(self, bootstrap, name, patient))
+
+    async def story() -> None:
+        flow = bench(counted("at_least_once"))
+        segments = await flow.begin()
+        values = [value | {"src": f"s{value['n'] % 20}"} for value in packets(400)]
+        # The last ones go to a single partition of the edge; the others hear of their time by news.
+        last = [value | {"src": "s0", "ts": value["ts"] + 60_000} for value in packets(402)[400:]]
+        expected = closed_windows(values + last)
+        try:
+            async with asyncio.timeout(60):
+                while not all(each == 1 for segment in segments for each in commits(segment)):
+                    await asyncio.sleep(0.05)
+                for sent, closed in ((values, closed_windows(values)), (last, expected)):
+                    await flow.send(sent)
+                    while as_windows(await flow.read(flow.sink, committed=False)) != closed:
+                        await asyncio.sleep(0.05)
+            assert all(each == 1 for segment in segments for each in commits(segment)), "before any other commit"
+        finally:
+            await flow.stop()
+        await flow.until(lambda rows: as_windows(rows) == expected)
 
     asyncio.run(story())
 
