@@ -181,8 +181,8 @@ def placement(
     world: Annotated[
         Path | None, typer.Option(help="A world file. [default: 12 hosts in 4 cities]", exists=True, dir_okay=False)
     ] = None,
-    flows: Annotated[int, typer.Option(min=1, help="How many flows run at once.")] = 4,
-    rate: Annotated[float, typer.Option(min=1, help="Records a second for each flow.")] = 50.0,
+    flows: Annotated[int, typer.Option(min=1, help="How many flows run at once.")] = 2,
+    rate: Annotated[float, typer.Option(min=1, help="Records a second for each flow.")] = 5.0,
     rounds: Annotated[int, typer.Option(min=1, help="How many turns each strategy has.")] = 3,
     seed: Annotated[int, typer.Option(help="Draws the flows' ends, and what the random strategy does.")] = 1,
     json_file: JsonOption = None,
