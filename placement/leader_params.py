@@ -31,6 +31,9 @@ class LeaderParams:
     """And for ants whose trip time is known, in trips (plus a tenth of the patience)."""
     learn_patience: bool = True
     """The first routing ant that is back tells how long to wait for the others; else all of the patience is waited."""
+    scout_ways_max: float | None = 4.0
+    """Scouts stand in no queue, so what routing ants lost there is no reason to wait for them: they get as long as a
+    trip of so many times the shortest way. None: as long as routing ants, where busy machines hold up both."""
     max_releases: int = 3
     """Releases of ants for one chain before an attempt fails."""
     max_attempts: int = 4
@@ -101,6 +104,7 @@ IMPROVED_LEADER = LeaderParams()
 
 LIVE_LEADER = LeaderParams(
     patience_ms=5_000.0,
+    scout_ways_max=None,
     owed_rounds_max=12,
     hot_rounds_owed_max=24,
     max_failed_searches=2,

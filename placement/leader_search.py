@@ -120,7 +120,8 @@ class Search:
         Those of this round may stand in the very queues because of which the flow should leave: they are not waited
         for any longer than an ant that meets none. If scouts did not find a way without them, it is done as ever.
         """
-        return self._means.params.learn_patience and self.attempt.releases == 1 and math.isfinite(self._known_ms)
+        first = self.attempt.releases == 1 and not self._probing
+        return self._means.params.learn_patience and first and math.isfinite(self._known_ms)
 
     def step(
         self, event: RoutingAntReturned | ScoutReport | TimerFired, *, now_ms: float, rng: Chance
@@ -133,6 +134,8 @@ class Search:
             return []
         if isinstance(event, RoutingAntReturned):
             if self.stage is not Stage.ROUTING:
+                if event.destination == self._ends[1]:  # late, but it knows better than those of earlier rounds
+                    self._means.ways_ms[self._ends] = event.distance_ms
                 return []
             attempt.returned += 1
             attempt.trip_ms = max(attempt.trip_ms, event.trip_ms)
@@ -183,8 +186,9 @@ class Search:
         trip_ms = attempt.trip_ms
         if not means.ants.scouting.queues:
             # Scouts that dream go by other hosts than routing ants; those walked at least as far as the shortest way.
-            # And scouts stand in no queue: what routing ants lost there is no reason to wait for them.
-            trip_ms = min(max(trip_ms, 2 * attempt.distance_ms), 4 * attempt.distance_ms)
+            trip_ms = max(trip_ms, 2 * attempt.distance_ms)
+            most = means.params.scout_ways_max
+            trip_ms = trip_ms if most is None else min(trip_ms, most * attempt.distance_ms)
         wait_ms = means.params.patience_for_ms(trip_ms) * 2 ** min(self._tries, 6)
         ants = scouts(order, means.ants, home=means.home, count=count, rng=rng)
         return [*ants, self._patience(now_ms + wait_ms)]

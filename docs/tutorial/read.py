@@ -4,7 +4,9 @@ import sys
 
 from confluent_kafka import Consumer
 
-consumer = Consumer({"bootstrap.servers": sys.argv[1], "group.id": "tutorial", "auto.offset.reset": "earliest"})
+settings = {"bootstrap.servers": sys.argv[1], "group.id": "tutorial", "auto.offset.reset": "earliest"}
+# Results of `at_least_once` are there before they are committed; this client would wait for that.
+consumer = Consumer({**settings, "isolation.level": "read_uncommitted"})
 consumer.subscribe([sys.argv[2]])
 try:
     while True:

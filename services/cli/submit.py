@@ -56,6 +56,8 @@ def submit(
         raise RegistryError(f"{file} is not text: {error}", "save it as UTF-8") from error
     flow = graph.spec.name
     made = _topics(address, graph, make_topics)
+    if made and not as_json:
+        console.print(Text(f"made {', '.join(made)}"), soft_wrap=True)
     with followed_registry(address, *CORE, catalogue.DECISIONS) as registry:
         view = registry.read()
         old = frozenset(view.decisions)
@@ -81,8 +83,6 @@ def submit(
     elif trouble is not None:
         show_error(f"{flow} does not run: {trouble}", f"see stigmergy explain {flow} and stigmergy history {flow}")
     else:
-        if made:
-            console.print(Text(f"made {', '.join(made)}"), soft_wrap=True)
         what = "; it ".join([f" runs on {', '.join(hosts)}" if wait else " is submitted", *shared_lines(view, flow)])
         console.print(Text.assemble(("✓ ", "bold green"), (flow, "bold"), what), soft_wrap=True)
     if trouble is not None:

@@ -10,21 +10,19 @@ from collections import deque
 
 TAKEN_SHARE_MAX = 0.05
 """Of a task's time, by commits."""
-STRETCHED_S_MAX = 5.0
-"""With its commit. Well below the time after which a broker gives a transaction up, also if a commit takes seconds."""
 COMMITS = 3
-"""The quickest of so many counts: what a busy moment adds to one of them is no property of the way."""
+"""The quickest of so many counts: what a busy moment or a cold start adds to one of them is no property of the way."""
 
 
 class CommitTimes:
     """Of one task. `begun` when something happened that must be committed, `told` and `committed` when that is done.
 
-    `may_stretch`: whether nobody waits for commits, so that they may be more seldom than every `interval_s`.
+    `stretched_s_max`: how long a transaction may last with its commit, if that is more than `interval_s`.
     """
 
-    def __init__(self, interval_s: float, *, may_stretch: bool) -> None:
+    def __init__(self, interval_s: float, *, stretched_s_max: float) -> None:
         self._told_every_s = interval_s
-        self._may_stretch = may_stretch
+        self._stretched_s_max = stretched_s_max
         self._took_s: deque[float] = deque(maxlen=COMMITS)
         self._commit_at_s = 0.0
         self._tell_at_s = 0.0
@@ -32,10 +30,10 @@ class CommitTimes:
     @property
     def interval_s(self) -> float:
         """From the first thing that must be committed to the commit."""
-        if not self._may_stretch:
+        if len(self._took_s) < COMMITS:
             return self._told_every_s
-        took_s = min(self._took_s, default=0.0)
-        return max(self._told_every_s, min(took_s / TAKEN_SHARE_MAX, STRETCHED_S_MAX - took_s))
+        wanted_s = min(self._took_s) / TAKEN_SHARE_MAX
+        return max(self._told_every_s, min(wanted_s, self._stretched_s_max - max(self._took_s)))
 
     def begun(self, *, now_s: float) -> None:
         """A transaction has begun."""

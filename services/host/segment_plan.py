@@ -17,6 +17,9 @@ COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_on
 """In exactly_once results wait for the commit. Else it only bounds what a crash repeats, and rare ones cost less."""
 COMMITS_PER_BOUND = 4
 """A commit interval is at most this part of the flow's latency bound."""
+STRETCHED_S_MAX = 3.0
+"""From the first record of a transaction to the end of its commit, where commits are slow. One request that a broker
+does not answer, and the retry, still fit into the time after which it gives a transaction up."""
 
 
 class UnknownTopicError(Exception):
@@ -92,6 +95,28 @@ class SegmentPlan:
     def reads_committed(self) -> bool:
         """Users' aborted records never count. Edges are read ahead of their commit where duplicates are allowed."""
         return self.graph.spec.delivery == "exactly_once" or any(each.source is not None for each in self.inputs)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a segment of the flow reads our edges and a source: it sees of us only what is committed."""
+        own = self.segment.operators
+        return any(
+            any(edge.kind == "source" for edge in each.inputs)
+            and any(edge.kind != "source" and edge.upstream in own for edge in each.inputs)
+            for each in self.graph.segments
+        )
+
+    @property
+    def stretched_s_max(self) -> float:
+        """How seldom a task may commit, with the commit itself, where commits are slow (decision 260).
+
+        Half of the bound: also readers of committed records are to have their results within it.
+        """
+        spec = self.graph.spec
+        if spec.delivery != "at_least_once" or self.is_awaited:
+            return self.commit_interval_s
+        bound_ms = spec.qos.latency_ms
+        return STRETCHED_S_MAX if bound_ms is None else min(STRETCHED_S_MAX, bound_ms / 2_000)
 
 
 def plan_segment(

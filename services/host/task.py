@@ -130,8 +130,8 @@ class Task:
         self._ticked_s = time.monotonic()
         self._is_dirty = False
         # A function that is slow must not find a transaction open that is old already.
-        may_stretch = plan.graph.spec.delivery == "at_least_once" and self._thread is None
-        self._commit_times = CommitTimes(plan.commit_interval_s, may_stretch=may_stretch)
+        stretched_s_max = plan.stretched_s_max if self._thread is None else plan.commit_interval_s
+        self._commit_times = CommitTimes(plan.commit_interval_s, stretched_s_max=stretched_s_max)
         self._origin = Origin(plan.inputs[0].topic, partition, 0)
 
     @property
@@ -382,7 +382,7 @@ class Task:
             await self._outputs.write_blocks(edge, edge.news(self._origin), now_ms)
 
     async def _commit(self) -> None:
-        begun_s, now_ms = time.monotonic(), self._context.now_ms()
+        now_ms = self._context.now_ms()
         await self._outputs.write_entries(self._dead, now_ms)
         self._dead.clear()
         await self._tell_news(now_ms)
@@ -404,6 +404,7 @@ class Task:
             await self._writer.write(self.plan.landmarks, 0, [key], [value], [now_ms])
             self._note = replace(self._note, landmark_ms=now_ms)
         text = self._note.text()
+        begun_s = time.monotonic()
         landed = await self._writer.commit(self.plan.group, {at: (each, text) for at, each in offsets.items()})
         self._note = replace(self._note, landmark_offset=landed.get(self.plan.landmarks, self._note.landmark_offset))
         if self.plan.snapshots in landed:

@@ -155,10 +155,11 @@ class Writer:
         if not self._open:
             await self._producer.begin_transaction()
             self._open = True
-        sent, self._sent = self._sent, []
+        sent = self._sent
         # The offsets count only if the transaction ends well, so they need not wait for what else is in it.
         told = [self._producer.send_offsets_to_transaction(dict(offsets), group)] if offsets else []
         answers, *_ = await asyncio.gather(asyncio.gather(*(acknowledged for _, acknowledged in sent)), *told)
+        self._sent = []
         landed = {topic: answer.offset for (topic, _), answer in zip(sent, answers, strict=True)}
         await self._producer.commit_transaction()
         self._open = False

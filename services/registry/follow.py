@@ -53,6 +53,8 @@ class RegistryFollower:
         """Connect. May be called again after it has raised a KafkaError."""
         if not self._may_ask:
             await self._asker.start()
+            self._asker.assign(self._partitions)  # so that it learns of all topics at once
+            self._asker.pause(*self._partitions)
             self._may_ask = True
         await self._consumer.start()
         self._consumer.assign(self._partitions)
@@ -87,8 +89,10 @@ class RegistryFollower:
         await self.fresh()
 
     async def stop(self) -> None:
-        await self._consumer.stop()
-        await self._asker.stop()
+        try:
+            await self._consumer.stop()
+        finally:
+            await self._asker.stop()
 
     async def _step(self) -> bool:
         """Fetch and apply once; whether anything came."""

@@ -199,10 +199,14 @@ class Ground:
     def fill_disk(self, name: str, *, full: bool) -> None:
         """From now on no file of the host can grow (its log included), as on a full disk; or all can again."""
         if self.is_running(name):
-            if full and b"host is ready" not in self.log(name).read_bytes()[self._log_sizes[name] :]:
+            if full and not self._is_ready(name):
                 self._began_on_full_disk.add(name)
             limit = 0 if full else resource.RLIM_INFINITY
             resource.prlimit(self._hosts[name].pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    def _is_ready(self, name: str) -> bool:
+        """Whether a host has said so since it was last started."""
+        return b"host is ready" in self.log(name).read_bytes()[self._log_sizes[name] :]
 
     def set_clock(self, name: str, offset_s: int) -> None:
         clock.jump(self._clock(name), offset_s)
@@ -229,7 +233,7 @@ class Ground:
 
         def missing() -> list[str]:
             for name in names:
-                if name in self._began_on_full_disk:
+                if name in self._began_on_full_disk and not self._is_ready(name):
                     self.start(name)  # what can't start on a full disk ends, maybe after the disk is free again
                 if not self.is_running(name):
                     raise NeverError(f"host {name} has ended by itself; see {self.log(name)}")

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 CONTROL_TOPICS = (ANTS_ROUTING, ANTS_SCOUTING, ANTS_ENFORCEMENT)
 PAUSE_S = 0.5
-FETCH_WAIT_MS = 5_000
+FETCH_WAIT_MS = 2_000
 """So long a fetch waits at the broker where no ant comes."""
 
 

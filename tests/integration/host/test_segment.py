@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaTimeoutError
 
-from services.host import commit_times, snapshot
+from services.host import commit_times, segment_plan, snapshot
 from services.host.segment import Segment
 from services.host.task import Task
 from services.host.writer import WriteError, Writer, WriterParams
@@ -138,7 +138,8 @@ def test_results_and_time_do_not_wait_for_rare_commits(
 ) -> None:
     """Where commits are slow they are rare; all windows must close meanwhile, also where only news of the time come."""
     monkeypatch.setattr(commit_times, "TAKEN_SHARE_MAX", 1e-9)
-    monkeypatch.setattr(commit_times, "STRETCHED_S_MAX", 100.0)
+    monkeypatch.setattr(commit_times, "COMMITS", 1)
+    monkeypatch.setattr(segment_plan, "STRETCHED_S_MAX", 100.0)
     patient, init = WriterParams(transaction_timeout_ms=120_000), Writer.__init__
     monkeypatch.setattr(Writer, "__init__", lambda self, bootstrap, name, _params: init(self, bootstrap, name, patient))
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -9,6 +10,7 @@ from placement.ants.desk import Folder
 from placement.ants.order import Anchor, Order
 from placement.ants.params import IMPROVED
 from placement.ants.programme import no_tasks_yet
+from placement.ants.scouting import scout, step
 from placement.ants.surroundings import Digest
 from placement.cell import Cell
 from placement.model import Sink, Source, Task, chain
@@ -91,3 +93,18 @@ def test_a_price_is_kept_until_its_host_is_seen_anew() -> None:
     assert before is not cell.desk.pricer(
         folder, NEXT_ROUND, replace(view, load=BUSY), cap=0.98, social=True, loop_ms=0.0
     )
+
+
+@pytest.mark.parametrize(("direct", "lasting"), [(True, False), (False, True)])
+def test_scouts_are_told_anew_each_round_where_delays_change_unnoticed(direct: bool, lasting: bool) -> None:
+    """In an overlay a cell asks for delays as they are measured now, and nobody counts their changes."""
+    delays_ms = {"m": 5.0}
+    cell = Cell("s", 1.0, {"m": 5.0}, IMPROVED, delay=lambda a, b: delays_ms.get(b, 1.0), direct=direct)
+    order = replace(ORDER, anchors=((), ()))
+    folders = []
+    for number in (1, 2):
+        ant = scout(replace(order, round=number), "s", IMPROVED.scouting, rng=Random(1))
+        step(ant, cell, IMPROVED.scouting, now_ms=0.0, rng=Random(1))
+        (folder,) = cell.desk._folders.values()
+        folders.append(folder)
+    assert lasting == (folders[0] is folders[1])

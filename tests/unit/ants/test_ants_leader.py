@@ -6,6 +6,7 @@ import pytest
 
 from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Activation, Enforced, EnforcementAnt
+from placement.ants.measuring import Measured
 from placement.ants.order import ScoutReport
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt
@@ -98,6 +99,32 @@ def test_a_leader_that_knows_the_way_does_not_wait_for_ants_that_stand_in_queues
     assert stage.found(SetTimer)[0].at_ms == stage.now_ms + 2 * PARAMS.patience_ms
 
 
+def test_a_leader_that_only_probes_for_room_waits_for_its_routing_ants() -> None:
+    """It has one release, and delays may have grown since ants last told of the way: it would give up for ever."""
+    stage = Stage(params=replace(PARAMS, max_attempts=1))
+    stage.tell(Place())
+    stage.ants_return()
+    for _ in range(1 + PARAMS.max_releases):
+        stage.tell(TimerFired("patience"))
+    assert stage.leader.phase is Phase.RESTING
+    stage.tell(TimerFired("rest"))
+    assert stage.found(SetTimer)[0].at_ms == PARAMS.patience_ms
+    stage.tell(RoutingAntReturned(stage.round, "d", 900.0, 700.0, 100.0))
+    assert stage.sent(ScoutingAnt)
+
+
+def test_an_ant_that_is_late_still_tells_how_far_it_is() -> None:
+    """The next round must not be hurried by a way that is no more."""
+    stage = Stage().placed("x", "x")
+    stage.tell(TimerFired("rest"))
+    stage.tell(TimerFired("patience"))
+    stage.tell(RoutingAntReturned(stage.round, "d", 900.0, 700.0, 100.0))
+    stage.tell(Measured(stage.round, 50.0, 50.0))
+    stage.report("x", "x")
+    stage.tell(TimerFired("rest"))
+    assert stage.found(SetTimer)[0].at_ms == min(PARAMS.patience_ms, PARAMS.patience_for_ms(700.0))
+
+
 def test_scouts_are_not_waited_for_as_long_as_ants_that_stood_in_queues() -> None:
     """They stand in none: what is not back in a few times the shortest way is lost."""
     stage = Stage()
@@ -106,6 +133,11 @@ def test_scouts_are_not_waited_for_as_long_as_ants_that_stood_in_queues() -> Non
         stage.tell(RoutingAntReturned(stage.round, "d", 900.0, 30.0, 100.0))
     assert len(stage.sent(ScoutingAnt)) == PARAMS.placing.scouts
     assert stage.found(SetTimer)[0].at_ms == PARAMS.patience_for_ms(120.0)
+    live = Stage(params=replace(PARAMS, scout_ways_max=None))
+    live.tell(Place())
+    for _ in range(2):
+        live.tell(RoutingAntReturned(live.round, "d", 900.0, 30.0, 100.0))
+    assert live.found(SetTimer)[0].at_ms == PARAMS.patience_for_ms(900.0)
 
 
 def test_a_time_out_with_some_reports_takes_the_best_of_them() -> None:
