@@ -13,25 +13,23 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiokafka import TopicPartition
 
-from services.host.changelog import drained
 from services.host.commit_times import CommitTimes
 from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined
-from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks
+from services.host.landmarks import Landmarks
 from services.host.memory import TEMPORARY, Memory
 from services.host.pace import FULL_PACE, Pace
 from services.host.portions import Portions
-from services.host.remembered import Note, fits, pack
+from services.host.progress import Progress
 from services.host.segment_plan import SegmentPlan
 from services.host.set_aside import Entry, dead_letter, late_records
-from services.host.snapshot import Snapshots, usable
 from services.host.streaks import Streaks
 from services.host.task_input import Parcel, TaskInputs
 from services.host.task_output import TaskOutputs
@@ -45,6 +43,8 @@ from topics.messages import OperatorMetrics, Origin
 
 TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
+DEAD_LETTERS_BYTES_MAX = 4_000_000
+"""What a task holds of them: with so many it commits, due or not."""
 
 ClockMs = Callable[[], int]
 Committed = Callable[[list[TopicPartition]], Awaitable[dict[TopicPartition, tuple[int, str]]]]
@@ -111,19 +111,18 @@ class Task:
         # A thread of its own, so that a function that hangs holds up nobody else's; its processes are tied to it.
         self._thread = ThreadPoolExecutor(1) if self._program.waits else None
         self._portions = Portions()
-        self._changelogs = self._memory.changelogs
-        self._changelog_offsets = dict.fromkeys(self._changelogs, 0)
-        self._snapshots = Snapshots(self._program)
         self.landmarks = Landmarks(context.bootstrap, plan, partition)
-        self._note = Note()
         self._failures: list[Failure] = []
         self._dead: list[Entry] = []
         """Dead letters that the next commit writes."""
+        self._dead_bytes = 0
         self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
         self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._outputs = TaskOutputs(plan, partition, epoch, self._writer, failures=self._failures)
+        self._progress = Progress(
+            plan, partition, epoch, memory=self._memory, landmarks=self.landmarks, writer=self._writer
+        )
         self._inbox = Inbox()
-        self._entry_bytes = 0.0
         self.rests = False
         """Whether all its inputs are idle, so that nothing changes until something comes."""
         self._listened_ms = 0
@@ -131,7 +130,9 @@ class Task:
         self._is_dirty = False
         # A function that is slow must not find a transaction open that is old already.
         stretched_s_max = plan.stretched_s_max if self._thread is None else plan.commit_interval_s
-        self._commit_times = CommitTimes(plan.commit_interval_s, stretched_s_max=stretched_s_max)
+        self._commit_times = CommitTimes(
+            plan.commit_interval_s, stretched_s_max=stretched_s_max, tells=bool(self._outputs.edges)
+        )
         self._origin = Origin(plan.inputs[0].topic, partition, 0)
 
     @property
@@ -157,7 +158,7 @@ class Task:
 
     async def connect(self) -> None:
         """Get ready to fence; it disturbs nobody yet."""
-        own = [*self._changelogs.values(), self.plan.landmarks]
+        own = [*self._memory.changelogs.values(), self.plan.landmarks]
         await self._writer.connect([*own, *(output.topic for output in self.plan.outputs)])
 
     async def fence(self) -> None:
@@ -170,16 +171,13 @@ class Task:
             _, entries = await asyncio.gather(self._resume(committed), self._memory.rebuild(None))
         else:
             await self._resume(committed)
-            entries = await self._memory.rebuild(usable(self._snapshots.place, now_ms=self._context.now_ms()))
-        self._changelog_offsets = self._memory.positions
+            entries = await self._memory.rebuild(self._progress.snapshot(now_ms=self._context.now_ms()))
+        self._progress.restored(self._memory.positions)
         return entries
 
     async def _resume(self, committed: Committed) -> None:
         found = await committed(list(self.positions))
-        self._note = self._inputs.note(found)
-        remembered = await self.landmarks.recall(self._note)
-        self._inputs.resume(found, remembered)
-        self._snapshots.place = remembered.snapshot
+        self._inputs.resume(found, await self._progress.resume(self._inputs.note(found)))
 
     def fetched(self, input_name: str, records: Block) -> FetchedBlock:
         """Note that these records were fetched, so that they are fetched once; the block is to be taken, in order."""
@@ -252,7 +250,7 @@ class Task:
 
     async def _commit_or_tell(self, *, is_last: bool) -> None:
         now_s = time.monotonic()
-        if is_last or self._commit_times.is_due(now_s=now_s):
+        if is_last or self._commit_times.is_due(now_s=now_s) or self._dead_bytes > DEAD_LETTERS_BYTES_MAX:
             await self._commit()
         elif self._commit_times.must_tell(now_s=now_s):
             await self._tell_news(self._context.now_ms())
@@ -266,13 +264,13 @@ class Task:
     @property
     def _state_bytes(self) -> int:
         """About how much it remembers: as many entries as there are, each as long as those that changed last."""
-        return round(sum(len(table.data) for table in self._program.tables.values()) * self._entry_bytes)
+        return round(sum(len(table.data) for table in self._program.tables.values()) * self._progress.entry_bytes)
 
     @property
     def resident_bytes(self) -> int:
         """About how much of it is in memory."""
         entries = [len(table.data) for table in self._program.tables.values() if not isinstance(table.data, DiskDict)]
-        return round(sum(entries) * self._entry_bytes)
+        return round(sum(entries) * self._progress.entry_bytes)
 
     def fail(self, error: Exception) -> None:
         """Let `run` raise this error: the task can't go on."""
@@ -361,9 +359,11 @@ class Task:
         originals = parcel.originals
         if self.plan.inputs[0].source is not None and any(offset not in originals for offset in wanted):
             originals = {record.offset: record for record in records if record.offset in wanted}
-        self._dead += [
+        letters = [
             dead_letter(self.plan.flow, failure, parcel.origin, originals, now_ms=now_ms) for failure in failures
         ]
+        self._dead += letters
+        self._dead_bytes += sum(len(value) for _, _, value in letters)
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""
@@ -373,8 +373,7 @@ class Task:
 
     @property
     def _is_landmark_due(self) -> bool:
-        before_ms = self._note.landmark_ms
-        return before_ms is None or abs(self._context.now_ms() - before_ms) >= LANDMARK_EVERY_MS
+        return self._progress.is_landmark_due(now_ms=self._context.now_ms())
 
     async def _tell_news(self, now_ms: int) -> None:
         """Let all who read our edges know how far time has come."""
@@ -385,32 +384,11 @@ class Task:
         now_ms = self._context.now_ms()
         await self._outputs.write_entries(self._dead, now_ms)
         self._dead.clear()
+        self._dead_bytes = 0
         await self._tell_news(now_ms)
-        for operator, keys, values in drained(self._program):
-            self._snapshots.changed(len(keys))
-            self._entry_bytes = len(keys[0]) + len(values[0] or b"")
-            await self._writer.write(self._changelogs[operator], self.partition, keys, values, [now_ms] * len(keys))
-        if self._snapshots.is_due:
-            self._snapshots.begin(self._changelog_offsets.copy(), now_ms=now_ms)
-        pieces = self._snapshots.pieces()
-        if pieces:
-            names, contents = zip(*pieces, strict=True)
-            await self._writer.write(self.plan.snapshots, self.partition, names, contents, [now_ms] * len(pieces))
-        offsets, packed = self._inputs.offsets, pack(self._inputs.remembered(self._snapshots.place))
-        kept = packed if fits(packed) else None
-        self._note = replace(self._note, packed=kept)
-        if kept is None or self._is_landmark_due:
-            key, value = self.landmarks.entry(self.epoch, offsets, None if kept is not None else packed, now_ms=now_ms)
-            await self._writer.write(self.plan.landmarks, 0, [key], [value], [now_ms])
-            self._note = replace(self._note, landmark_ms=now_ms)
-        text = self._note.text()
+        offsets = await self._progress.write(self._inputs, now_ms=now_ms)
         begun_s = time.monotonic()
-        landed = await self._writer.commit(self.plan.group, {at: (each, text) for at, each in offsets.items()})
-        self._note = replace(self._note, landmark_offset=landed.get(self.plan.landmarks, self._note.landmark_offset))
-        if self.plan.snapshots in landed:
-            self._snapshots.landed(landed[self.plan.snapshots])
-        for operator, topic in self._changelogs.items():
-            self._changelog_offsets[operator] = landed.get(topic, self._changelog_offsets[operator])
+        self._progress.landed(await self._writer.commit(self.plan.group, offsets))
         self._is_dirty = False
         self._commit_times.committed(time.monotonic() - begun_s)
         self._streaks.committed()

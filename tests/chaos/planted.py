@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from services.host import host, task
+from services.host import host, progress
 from services.host.segment_plan import SegmentPlan
 from services.host.task import Task
 from services.host.wanted import Wanted
@@ -82,7 +82,7 @@ def epoch_ignored() -> None:
 
 def changelog_after_output() -> None:
     """The changes of state follow in a transaction of their own."""
-    drained, commit = task.drained, Task._commit
+    drained, commit = progress.drained, Task._commit
     waiting: dict[Program, list[Changes]] = {}
 
     def nothing(program: Program) -> Iterator[Changes]:
@@ -96,11 +96,12 @@ def changelog_after_output() -> None:
             await asyncio.sleep(DELAY_S)
             now_ms = self._context.now_ms()
             for operator, keys, values in changes:
-                await self._writer.write(self._changelogs[operator], self.partition, keys, values, [now_ms] * len(keys))
-            note = self._note.text()
+                topic = self._memory.changelogs[operator]
+                await self._writer.write(topic, self.partition, keys, values, [now_ms] * len(keys))
+            note = self._progress._note.text()
             await self._writer.commit(self.plan.group, {at: (each, note) for at, each in self._inputs.offsets.items()})
 
-    task.drained = nothing
+    progress.drained = nothing
     Task._commit = committed  # type: ignore[method-assign]
 
 

@@ -249,7 +249,8 @@ def test_state_comes_back_from_a_snapshot_and_the_changes_after_it(
                 expected = closed_windows(values[:last])
                 rows = await flow.until(lambda rows, expected=expected: len(rows) >= sum(expected.values()))
                 assert expected == as_windows(rows)
-            places += [seat.task._snapshots.place for segment in flow.segments for seat in segment.seats.values()]
+            seats = [seat for segment in flow.segments for seat in segment.seats.values()]
+            places += [seat.task._progress._snapshots.place for seat in seats]
             await flow.stop()
         assert any(place is not None for place in places)
 
