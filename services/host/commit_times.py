@@ -6,6 +6,7 @@ it by the task and by the partition's leader. So where results do not wait for c
 of the time only; what has to be told downstream is told in between.
 """
 
+import math
 from collections import deque
 
 TAKEN_SHARE_MAX = 0.05
@@ -18,10 +19,12 @@ class CommitTimes:
     """Of one task. `begun` when something happened that must be committed, `told` and `committed` when that is done.
 
     `stretched_s_max`: how long a transaction may last with its commit, if that is more than `interval_s`.
+    `tells`: whether anybody waits for what is told between commits.
     """
 
-    def __init__(self, interval_s: float, *, stretched_s_max: float) -> None:
-        self._told_every_s = interval_s
+    def __init__(self, interval_s: float, *, stretched_s_max: float, tells: bool = True) -> None:
+        self._shortest_s = interval_s
+        self._told_every_s = interval_s if tells else math.inf
         self._stretched_s_max = stretched_s_max
         self._took_s: deque[float] = deque(maxlen=COMMITS)
         self._commit_at_s = 0.0
@@ -31,9 +34,9 @@ class CommitTimes:
     def interval_s(self) -> float:
         """From the first thing that must be committed to the commit."""
         if len(self._took_s) < COMMITS:
-            return self._told_every_s
+            return self._shortest_s
         wanted_s = min(self._took_s) / TAKEN_SHARE_MAX
-        return max(self._told_every_s, min(wanted_s, self._stretched_s_max - max(self._took_s)))
+        return max(self._shortest_s, min(wanted_s, self._stretched_s_max - max(self._took_s)))
 
     def begun(self, *, now_s: float) -> None:
         """A transaction has begun."""

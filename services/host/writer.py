@@ -63,6 +63,8 @@ class Writer:
             linger_ms=0,
         )
         self._sent: list[tuple[str, asyncio.Future[Any]]] = []
+        self._written: set[TopicPartition] = set()
+        """The partitions of the open transaction, or of the last one."""
         self._open = False
         self._is_connected = False
         # After that the broker has given the transaction up: whoever still waits for its end waits for nothing.
@@ -106,13 +108,25 @@ class Writer:
         """Hand records over, in order, all with these headers. Returns when they are on their way; `commit` waits."""
         try:
             if not self._open:
-                await self._producer.begin_transaction()
-                self._open = True
+                await self._begin()
+            self._written.add(TopicPartition(topic, partition))
             for batch in self._batches(keys, values, times_ms, headers):
                 self.bytes_written += batch._builder.size()
                 self._sent.append((topic, await self._producer.send_batch(batch, topic, partition=partition)))
         except (KafkaError, AssertionError) as error:  # a fenced aiokafka producer fails its own assertions
             raise WriteError(f"{self.transactional_id}: writing to {topic}/{partition}: {error!r}") from error
+
+    async def _begin(self) -> None:
+        """Open a transaction, with all partitions of the last one at once.
+
+        The first record for a partition waits until the coordinator, which may be far, has been asked about it. Most of
+        the last transaction's partitions come again: so one record waits in a transaction, not one for each of them.
+        """
+        await self._producer.begin_transaction()
+        self._open = True
+        for each in self._written:
+            self._producer._txn_manager.maybe_add_partition_to_txn(each)
+        self._written = set()
 
     def _batches(
         self,

@@ -35,15 +35,24 @@ class SlowBroker:
         self.done.append("commit")
 
 
+async def writing_to(broker: SlowBroker) -> Writer:
+    """A writer whose producer is this one; nothing is connected."""
+    writer = Writer("127.0.0.1:1", "writer")
+    broker.create_batch = writer._producer.create_batch  # type: ignore[attr-defined]
+    broker._txn_manager = SimpleNamespace(  # type: ignore[attr-defined]
+        maybe_add_partition_to_txn=lambda at: broker.done.append(f"add {at.topic}/{at.partition}")
+    )
+    await writer._producer.stop()
+    writer._producer = broker
+    return writer
+
+
 async def committing(broker: SlowBroker) -> "asyncio.Task[dict[str, int]]":
     """A commit that has come as far as it gets by itself."""
-    writer = Writer("127.0.0.1:1", "writer")
-    broker_made, writer._producer = writer._producer, broker
-    broker.create_batch = broker_made.create_batch  # type: ignore[attr-defined]
+    writer = await writing_to(broker)
     await writer.write("results", 0, [None], [b"x"], [0])
     task = asyncio.create_task(writer.commit("group", OFFSETS))
     await asyncio.sleep(0.01)
-    await broker_made.stop()
     return task
 
 
@@ -71,5 +80,45 @@ def test_nothing_is_committed_if_an_output_is_refused() -> None:
         with pytest.raises(WriteError, match="too large"):
             await commit
         assert "commit" not in broker.done
+
+    asyncio.run(story())
+
+
+def test_a_transaction_begins_with_all_partitions_of_the_last_one() -> None:
+    """Else the first record for each of them waits for a coordinator that may be far."""
+
+    async def story() -> None:
+        broker = SlowBroker()
+        broker.acknowledged.set_result(SimpleNamespace(offset=3))
+        writer = await writing_to(broker)
+        for partition in (0, 1):
+            await writer.write("results", partition, [None], [b"x"], [0])
+        await writer.commit("group", OFFSETS)
+        broker.done.clear()
+        await writer.write("results", 1, [None], [b"x"], [0])
+        assert ["add results/0", "add results/1", "begin", "write results/1"] == sorted(broker.done)
+        assert "begin" == broker.done[0]
+        assert "write results/1" == broker.done[-1]
+
+        await writer.commit("group", OFFSETS)
+        broker.done.clear()
+        await writer.write("results", 1, [None], [b"x"], [0])
+        assert "add results/0" not in broker.done, "a partition that is written no more is left out after one round"
+
+    asyncio.run(story())
+
+
+def test_a_commit_of_offsets_alone_asks_for_no_partition() -> None:
+    """A filter that lets nothing pass writes nothing, and markers on its outputs would be for nobody."""
+
+    async def story() -> None:
+        broker = SlowBroker()
+        broker.acknowledged.set_result(SimpleNamespace(offset=3))
+        writer = await writing_to(broker)
+        await writer.write("results", 0, [None], [b"x"], [0])
+        await writer.commit("group", OFFSETS)
+        broker.done.clear()
+        await writer.commit("group", OFFSETS)
+        assert ["begin", "offsets of group", "commit"] == broker.done
 
     asyncio.run(story())
