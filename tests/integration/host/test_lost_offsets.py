@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from services.embedded import EmbeddedStack, StackParams
 from services.embedded import kafka as embedded_kafka
-from services.host import remembered, task
+from services.host import progress, remembered
 
 RUNNING = """
 flow: {flow}
@@ -120,7 +120,7 @@ def test_a_task_that_runs_keeps_its_offsets_alive(
     """Kafka counts from the last commit, and nothing comes to an idle task that it could commit."""
     monkeypatch.setattr(embedded_kafka, "OFFSETS_RETENTION_MINUTES", 1)
     monkeypatch.setitem(embedded_kafka.FAST_RETURN, "offsets.retention.check.interval.ms", 1_000)
-    monkeypatch.setattr(task, "LANDMARK_EVERY_MS", 5_000)
+    monkeypatch.setattr(progress, "LANDMARK_EVERY_MS", 5_000)
 
     async def story(bootstrap: str) -> None:
         admin = AdminClient({"bootstrap.servers": bootstrap})
