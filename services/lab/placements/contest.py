@@ -34,6 +34,7 @@ from services.registry.asking import ask, lay_down, wait_answer
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
+from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
 from services.registry.write import write
 from services.whatif.recorded import Recorded, read_recorded
@@ -199,10 +200,10 @@ def published(view: RegistryView, flows: Sequence[str]) -> dict[str, float]:
     found: dict[str, tuple[int, float]] = {}
     carried_out = {(each.flow, each.plan) for each in view.placements.values() if each.host is not None}
     for each in view.decisions.values():
-        latency_ms = each.evidence.get("latency_ms")
-        is_now = each.kind == "kept" or (each.kind == "planned" and (each.flow, each.plan) in carried_out)
-        if each.flow is not None and each.flow in flows and is_now and isinstance(latency_ms, float):
-            found[each.flow] = max(found.get(each.flow, (0, 0.0)), (each.decided_ms, latency_ms))
+        told = told_latency(each)
+        is_now = each.kind != "planned" or (each.flow, each.plan) in carried_out
+        if each.flow is not None and each.flow in flows and told is not None and is_now:
+            found[each.flow] = max(found.get(each.flow, (0, 0.0)), (each.decided_ms, told.latency_ms))
     return {flow: latency_ms for flow, (_, latency_ms) in found.items()}
 
 
