@@ -26,12 +26,16 @@ class ExcessParams:
     """What is measured so soon after a move still tells of its pause."""
     doubt: float = 5.0
     """The first guess is worth so many samples."""
+    carried_seconds_min: int = 10
+    """From fewer seconds than these nothing is carried to another place: a flow that has just begun catches up."""
     excess_ms_max: float = 2_000.0
     """More than this is no wait on the way but a backlog, which passes."""
 
     def __post_init__(self) -> None:
-        if self.seconds < 1 or self.settle_s < 0 or not self.doubt > 0 or not self.excess_ms_max > 0:
-            raise ValueError(f"{self}: give at least 1 second, a time to settle of 0 or more, and the rest above 0")
+        if not 1 <= self.carried_seconds_min <= self.seconds or self.settle_s < 0:
+            raise ValueError(f"{self}: give at least 1 second, no more to carry than are kept, and 0 or more to settle")
+        if not (self.doubt > 0 and self.excess_ms_max > 0):
+            raise ValueError(f"{self}: give a doubt and a bound above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class RunningLatency:
 
     def moved(self, second: int, modelled_ms: float) -> None:
         """In this second the flow did not run, or not yet, where it is meant to. `modelled_ms`: where it ran before."""
-        if self._seconds and math.isfinite(modelled_ms):
+        if len(self._seconds) >= self._params.carried_seconds_min and math.isfinite(modelled_ms):
             self._first_guess_ms = self.beyond(modelled_ms).ms
         self._seconds.clear()
         self._from_second = max(self._from_second, second + self._params.settle_s + 1)

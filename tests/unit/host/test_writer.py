@@ -40,7 +40,7 @@ async def committing(broker: SlowBroker) -> "asyncio.Task[dict[str, int]]":
     writer = Writer("127.0.0.1:1", "writer")
     broker_made, writer._producer = writer._producer, broker
     broker.create_batch = broker_made.create_batch  # type: ignore[attr-defined]
-    await writer.write("results", 0, [None], [b"x"], [0])
+    assert broker.acknowledged is await writer.write("results", 0, [None], [b"x"], [0])
     task = asyncio.create_task(writer.commit("group", OFFSETS))
     await asyncio.sleep(0.01)
     await broker_made.stop()
