@@ -116,7 +116,10 @@ class Contest:
             entries = submitted(read_registry(self.bootstrap), parse_graph(route.text), route.text, {}, now_ms=now_ms)
             write(self.bootstrap, [entry for entry in entries if isinstance(entry[1], FlowRevision)])
         self._until(lambda view: _is_placed(view, self.routes), "all flows to be placed by ants")
-        time.sleep(self.watch_s)
+        # Leaders learn from what hosts measure: half of the time with edges as they will be led in all turns.
+        time.sleep(self.watch_s / 2)
+        asyncio.run(self._lead_edges())
+        time.sleep(self.watch_s / 2)
         self.say("ants look once more, with what has been measured by now")
         asked = [ask(self.bootstrap, "propose", route.flow) for route in self.routes]
         for request in asked:
