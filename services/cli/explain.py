@@ -1,6 +1,5 @@
 """`stigmergy explain`: why each part of a flow runs where it does, what else was found, and how well it was told."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -16,10 +15,10 @@ from services.registry.asking import flow_decisions
 from services.registry.changes import flow_of
 from services.registry.pauses import predicted_pause_ms
 from services.registry.snapshot import read_registry
+from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
 from services.sharing.words import shared_lines
 from topics import catalogue
-from topics.messages import Decision
 
 app = typer.Typer()
 
@@ -47,15 +46,18 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dic
     plan = view.plans.get(flow)
     decisions = flow_decisions(view, flow)
     measured = [line.latency_ms_p50 for line in lines if line.latency_ms_p50 is not None]
-    predicted = predicted_ms(decisions)
+    told = next(filter(None, map(told_latency, reversed(decisions))), None)
     return {
         "flow": flow,
         "policy": policy.policy if (policy := view.policies.get(("flow", flow))) is not None else "as its file says",
         "plan": plan.hash if plan is not None else None,
         "reason": plan.reason if plan is not None else None,
         "basis": plan.basis if plan is not None else {},
-        "predicted_latency_ms": predicted[0] if predicted is not None else None,
-        "predicted_at_last_segment_ms": predicted[1] if predicted is not None else None,
+        "predicted_latency_ms": told.latency_ms if told is not None else None,
+        "predicted_by_model_ms": told.model_ms if told is not None else None,
+        "learnt_from_samples": told.samples if told is not None else 0,
+        "learnt_spread_ms": told.spread_ms if told is not None else None,
+        "predicted_at_last_segment_ms": max(0.0, told.latency_ms - told.beyond_ms) if told is not None else None,
         "measured_latency_ms_p50": max(measured, default=None),
         "predicted_pause_ms": predicted_pause_ms(view),
         "shared": shared_lines(view, flow),
@@ -64,15 +66,6 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dic
         "alternatives": list(plan.alternatives) if plan is not None else [],
         "last_decision": decisions[-1] if decisions else None,
     }
-
-
-def predicted_ms(decisions: Sequence[Decision]) -> tuple[float, float] | None:
-    """The latency that the flow's leader last predicted: to the sinks, and to where hosts measure it."""
-    for each in reversed(decisions):
-        whole, beyond = each.evidence.get("latency_ms"), each.evidence.get("beyond_ms")
-        if each.kind in ("planned", "kept") and isinstance(whole, float | int) and isinstance(beyond, float | int):
-            return whole, max(0.0, whole - beyond)
-    return None
 
 
 def _segments(view: RegistryView, flow: str) -> list[str]:
@@ -111,6 +104,17 @@ def _segment(view: RegistryView, flow: str, segment: str, lines: list[OperatorLi
     }
 
 
+def _learnt(values: dict[str, Any]) -> str:
+    """What of a prediction is the model's, and what was learnt where the flow runs."""
+    excess_ms = values["predicted_latency_ms"] - values["predicted_by_model_ms"]
+    count, spread_ms = values["learnt_from_samples"], values["learnt_spread_ms"]
+    if not count and not excess_ms:
+        return ", by the model alone: nothing was measured there yet"
+    learnt = f"{excess_ms:+.1f} ms as {'measured' if count else 'learnt where it ran before'}"
+    samples = f" from {count} samples, half of them within {spread_ms:.1f} ms" if count else ""
+    return f" (the model alone: {values['predicted_by_model_ms']:.1f} ms; {learnt}{samples})"
+
+
 def _show(values: dict[str, Any]) -> None:
     console.print(Text(values["flow"], "bold"), f"policy: {values['policy']}")
     if values["plan"] is not None:
@@ -119,8 +123,8 @@ def _show(values: dict[str, Any]) -> None:
         measured, predicted = values["measured_latency_ms_p50"], values["predicted_latency_ms"]
         if predicted is not None:
             console.print(
-                f"latency: predicted {predicted:.1f} ms to the sinks; to the end of the last segment predicted "
-                f"{values['predicted_at_last_segment_ms']:.1f} ms, "
+                f"latency: predicted {predicted:.1f} ms to the sinks{_learnt(values)}; to the end of the last segment "
+                f"predicted {values['predicted_at_last_segment_ms']:.1f} ms, "
                 f"measured {f'{measured:.1f} ms (median)' if measured is not None else 'not yet'}",
                 soft_wrap=True,
             )

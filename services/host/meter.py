@@ -7,8 +7,11 @@ time.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from services.host.fetch import Record
+from services.host.write_waits import WriteWaits
+from services.host.writer import Written
 from topics.messages import Moments, OperatorMetrics, Sketch
 
 LATENCIES_MAX = 100
@@ -54,6 +57,7 @@ class Meter:
         self._wait_us = _Sums()
         self.bytes_in = 0
         self._latencies_ms: list[float] = []
+        self._write_waits = WriteWaits()
         self.late = 0
         self.dropped = 0
         self.dead_letters = 0
@@ -84,8 +88,22 @@ class Meter:
                 self._arrived_s[name] = now_s
         self._mark_s = now_s
 
-    def finished(self, latency_ms: float) -> None:
-        """A batch has gone through, so long after the last of its records was written at the source."""
+    def finished(self, latency_ms: float, written: Written | None = None) -> None:
+        """A batch has gone through, so long after the last of its records was written at the source.
+
+        `written` tells when its results are: what they wait for on their way to a sink belongs to their latency.
+        """
+        if written is None:
+            self._sample(latency_ms)
+        else:
+            written.add_done_callback(partial(self._landed, latency_ms, time.perf_counter()))
+
+    def _landed(self, latency_ms: float, finished_s: float, written: Written) -> None:
+        if not written.cancelled() and written.exception() is None:
+            took_ms = (time.perf_counter() - finished_s) * 1e3
+            self._sample(latency_ms + self._write_waits.wait_ms(took_ms))
+
+    def _sample(self, latency_ms: float) -> None:
         if len(self._latencies_ms) < LATENCIES_MAX:
             self._latencies_ms.append(max(0.0, latency_ms))
 
@@ -120,6 +138,7 @@ class Meter:
         ]
         self._operators = {}
         self._wait_us = _Sums()
-        self._latencies_ms = []
+        if rows:  # else they wait: a result may be written in a second in which nothing came
+            self._latencies_ms = []
         self.bytes_in = self.late = self.dropped = self.dead_letters = 0
         return rows

@@ -328,7 +328,7 @@ class Task:
         encoded = self._outputs.encode(outputs)
         if self._failures or not self._streaks.is_clean:
             self._note_streaks({input_name: len(records)}, outputs)
-        await self._outputs.write_sinks(encoded)
+        written = await self._outputs.write_sinks(encoded)
         await self._outputs.write_edges(outputs, parcel, now_ms)
         self.meter.dropped += parcel.dropped
         if parcel.late.values:
@@ -339,7 +339,7 @@ class Task:
         if self._failures:
             self._note_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
-            self.meter.finished(self._context.now_ms() - parcel.born_ms)
+            self.meter.finished(self._context.now_ms() - parcel.born_ms, written)
 
     def _note_streaks(self, came_in: Mapping[str, int], outputs: Mapping[str, Batch]) -> None:
         """Compare, for each part that can fail, what came in with what failed."""

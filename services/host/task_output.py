@@ -12,7 +12,7 @@ from services.host.partitioner import Partitioner
 from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry
 from services.host.task_input import Parcel
-from services.host.writer import NO_HEADERS, Headers, Writer
+from services.host.writer import NO_HEADERS, Headers, Writer, Written
 from services.operators.batch import Batch
 from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
@@ -54,10 +54,12 @@ class TaskOutputs:
             if output.sink is not None and output.stream in outputs
         }
 
-    async def write_sinks(self, encoded: Iterable[EncodedSink]) -> None:
-        """To each the partition that its key says."""
+    async def write_sinks(self, encoded: Iterable[EncodedSink]) -> Written | None:
+        """To each the partition that its key says. Returns when the broker answers for the last; None without any."""
+        written = None
         for output, results, partitioner in encoded:
-            await self._write_sink(output, results, partitioner)
+            written = await self._write_sink(output, results, partitioner)
+        return written
 
     async def write_edges(self, outputs: Mapping[str, Batch], parcel: Parcel, now_ms: int) -> None:
         """What the program made of a parcel."""
@@ -89,20 +91,21 @@ class TaskOutputs:
                 topic, 0, [key for _, key, _ in rows], [value for _, _, value in rows], [now_ms] * len(rows)
             )
 
-    async def _write_sink(self, output: Output, results: Encoded, partitioner: Partitioner) -> None:
+    async def _write_sink(self, output: Output, results: Encoded, partitioner: Partitioner) -> Written | None:
         spread = partitioner.spread(results.keys)
         if isinstance(spread, int):
-            await self._writer.write(output.topic, spread, results.keys, results.values, results.times)
-            return
+            return await self._writer.write(output.topic, spread, results.keys, results.values, results.times)
+        written = None
         positions: dict[int, list[int]] = {}
         for position, partition in enumerate(spread):
             positions.setdefault(partition, []).append(position)
         for partition in sorted(positions):
             chosen = positions[partition]
-            await self._writer.write(
+            written = await self._writer.write(
                 output.topic,
                 partition,
                 [results.keys[i] for i in chosen],
                 [results.values[i] for i in chosen],
                 [results.times[i] for i in chosen],
             )
+        return written

@@ -27,6 +27,8 @@ BATCH_BYTES_MAX = 900_000
 """Below the broker's default limit of 1 MiB for a batch."""
 STOP_S_MAX = 10.0
 Headers = list[tuple[str, bytes | None]]
+Written = asyncio.Future[Any]
+"""Done when the broker has answered for a batch."""
 NO_HEADERS: Headers = []
 
 
@@ -62,8 +64,8 @@ class Writer:
             compression_type=params.compression,
             linger_ms=0,
         )
-        self._sent: list[tuple[str, asyncio.Future[Any]]] = []
-        self._written: set[TopicPartition] = set()
+        self._sent: list[tuple[str, Written]] = []
+        self._partitions: set[TopicPartition] = set()
         """The partitions of the open transaction, or of the last one."""
         self._open = False
         self._is_connected = False
@@ -104,17 +106,23 @@ class Writer:
         times_ms: Iterable[int],
         *,
         headers: Headers = NO_HEADERS,
-    ) -> None:
-        """Hand records over, in order, all with these headers. Returns when they are on their way; `commit` waits."""
+    ) -> Written | None:
+        """Hand records over, in order, all with these headers. Returns when they are on their way; `commit` waits.
+
+        What it returns tells when the broker has answered for the last of them; None if there are none.
+        """
+        written = None
         try:
             if not self._open:
                 await self._begin()
-            self._written.add(TopicPartition(topic, partition))
+            self._partitions.add(TopicPartition(topic, partition))
             for batch in self._batches(keys, values, times_ms, headers):
                 self.bytes_written += batch._builder.size()
-                self._sent.append((topic, await self._producer.send_batch(batch, topic, partition=partition)))
+                written = await self._producer.send_batch(batch, topic, partition=partition)
+                self._sent.append((topic, written))
         except (KafkaError, AssertionError) as error:  # a fenced aiokafka producer fails its own assertions
             raise WriteError(f"{self.transactional_id}: writing to {topic}/{partition}: {error!r}") from error
+        return written
 
     async def _begin(self) -> None:
         """Open a transaction, with all partitions of the last one at once.
@@ -124,9 +132,9 @@ class Writer:
         """
         await self._producer.begin_transaction()
         self._open = True
-        for each in self._written:
+        for each in self._partitions:
             self._producer._txn_manager.maybe_add_partition_to_txn(each)
-        self._written = set()
+        self._partitions = set()
 
     def _batches(
         self,

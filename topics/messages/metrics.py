@@ -19,7 +19,7 @@ class OperatorMetrics(Message, frozen=True, kw_only=True):
     - `lag`, `state_bytes`: as they were at the end of the second;
     - `late`, `dead_letters`: records set aside; `dropped`: late or unreadable ones of a source that another segment
       of the flow sets aside (one reader tells). Nothing else is ever dropped;
-    - `latency_ms`: from the source to here, of sampled records.
+    - `latency_ms`: from the source to here, of sampled records; with what their results waited to be written to a sink.
     """
 
     host: Name

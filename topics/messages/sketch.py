@@ -65,6 +65,11 @@ class Sketch(msgspec.Struct, frozen=True, gc=False):
                 return min(max(middle, self.min), self.max)
         return self.max
 
+    def samples(self, count_max: int) -> list[float]:
+        """All samples, or so many that stand for them, in order: each as well as a quantile is known."""
+        count = min(self.count, count_max)
+        return [self.quantile((number + 0.5) / count) for number in range(count)]
+
 
 def _bucket(value: float) -> int:
     """Bucket i holds the values in (GROWTH ** (i - 1), GROWTH ** i]; the outermost two also hold what lies beyond."""

@@ -11,7 +11,8 @@ from typing import Any
 from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow
-from services.host.cell.plan_words import Prediction, kept, planned, proposed, refused
+from services.host.cell.plan_words import kept, planned, proposed, refused
+from services.host.cell.predictions import Prediction
 from topics import catalogue
 from topics.messages import CommittedPlan, Message, ProposedPlan
 from topics.topic import Topic
@@ -59,10 +60,10 @@ class Chronicle:
         """A new leader goes on with a plan, under its own term. Nothing was decided, so history has nothing to tell."""
         self._plans[plan.flow] = plan
 
-    def proposed(self, plan: ProposedPlan) -> None:
-        """A leader tells what it would do."""
+    def proposed(self, plan: ProposedPlan, now: Prediction) -> None:
+        """A leader tells what it would do, and what it predicts where the flow runs now."""
         self._proposals[plan.flow] = plan
-        self._decisions.append(proposed(plan, request=self._requests.pop(plan.flow, None)))
+        self._decisions.append(proposed(plan, now, request=self._requests.pop(plan.flow, None)))
 
     def note(self, entry: tuple[Topic[Any], Message]) -> None:
         """A leader's word that is no decision on its flow."""

@@ -8,6 +8,7 @@ begins with is the concern of its succession.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import structlog
@@ -36,7 +37,8 @@ from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.known_models import KnownModels, is_warning
 from services.host.cell.led import Led, Surface
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import Prediction, Reckoned, ended_plan, plan_message, proposal_message
+from services.host.cell.plan_words import Reckoned, ended_plan, plan_message, proposal_message
+from services.host.cell.predictions import Prediction
 from services.host.cell.rows import RecentRows
 from services.host.cell.served import served_at, served_model
 from services.host.cell.succession import Succession
@@ -50,7 +52,7 @@ from services.registry.view import RegistryView
 from services.sharing.counts import fixed_taps
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
-from topics.messages import FlowRevision, HotSpotModel, Model, SegmentTap
+from topics.messages import FlowRevision, HotSpotModel, Model, OperatorMetrics, SegmentTap
 
 log = structlog.get_logger(__name__)
 
@@ -162,11 +164,16 @@ class Leaders:
             self._chronicle.stayed(decided, self._prediction(leader, led, decided.own_ms))
         elif isinstance(decided, Published):
             led.now_cost_ms = decided.cost_ms
+            led.predictions.moved(second=now_ms // 1_000)
             prediction = self._prediction(leader, led, decided.own_ms)
+            more["excess_ms"] = prediction.excess.ms
             self._chronicle.committed(plan_message(decided, leader, led.model, self._reckoned(), **more), prediction)
         elif isinstance(decided, Proposed):
             led.now_cost_ms = decided.now_cost_ms
-            self._chronicle.proposed(proposal_message(decided, leader, led.model, self._reckoned(), **more))
+            prediction = self._prediction(leader, led, decided.now_own_ms)
+            more["excess_ms"] = prediction.excess.ms
+            proposal = proposal_message(decided, leader, led.model, self._reckoned(), **more)
+            self._chronicle.proposed(proposal, prediction)
         elif isinstance(decided, Withdrawn):
             self._chronicle.ended(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
@@ -185,9 +192,16 @@ class Leaders:
         )
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
-        """The model's latency of the flow where it runs, with all that its hops cost."""
+        """The latency of the flow where it runs, with all that its hops cost and what was learnt there."""
         hops, graph, where = led.model.hops, leader.flow.graph, leader.running
-        return Prediction(own_ms + hops.total_ms, hops.beyond_ms(graph, where, self._delays.way_ms))
+        return led.predictions.made(own_ms + hops.total_ms, hops.beyond_ms(graph, where, self._delays.way_ms))
+
+    def heard_row(self, row: OperatorMetrics, came_ms: float) -> None:
+        """A host told what it measured of a flow that is led here."""
+        self.rows.add(row)
+        led, leader = self._led[row.flow], self._body.leaders[row.flow]
+        host = leader.running.get(leader.flow.graph.task_index.get(row.segment, -1))
+        led.predictions.heard(row, host, led.graph, second=int(came_ms / 1e3))
 
     def heard_model(self, model: Model) -> None:
         """The models say something new of a flow; if it is a hot spot ahead, leaders of who should leave send ants."""
@@ -320,6 +334,8 @@ class Leaders:
         if moved or model.flow.drift_from(led.model.flow) > DRIFT:
             led.model = model
             self._body.tell_leader(name, FlowChanged(model.flow))
+        else:
+            led.model = replace(led.model, hops=model.hops)  # brokers and hosts get quicker after their start
 
     def _tell_pauses(self, view: RegistryView) -> None:
         """Leaders weigh a move by what moves have really cost lately; until there was one, by what is assumed."""

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from services.host.cell.flow_model import FlowModel
+from services.host.cell.predictions import Predictions
 from topics.flow.graph import FlowGraph
 from topics.messages import SegmentTap
 
@@ -33,6 +34,7 @@ class Led:
     """Of where it runs, as ants measured it last."""
     warned_at_s: int = 0
     """The second of the last hot-spot forecast that it should leave by."""
+    predictions: Predictions = field(default_factory=Predictions)
 
     @property
     def name(self) -> str:

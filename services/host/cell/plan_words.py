@@ -14,24 +14,12 @@ from placement.leader_events import GaveUp, Proposed, Published, Stayed
 from placement.model import Flow
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_grounds import Way, grounds, network_bytes
+from services.host.cell.predictions import Prediction
 from services.registry.decisions import WEIGHED, decision
+from services.registry.told_latency import NOW
 from topics.messages import Alternative, CommittedPlan, Figures, Message, ProposedPlan, SegmentMove, SegmentTap
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
 from topics.topic import Topic
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """A flow's latency as the model sees it: in all, and the part of it behind the last segment, up to the sinks."""
-
-    latency_ms: float
-    beyond_ms: float
-
-    def evidence(self) -> dict[str, float]:
-        """For the history; nothing while it is not known."""
-        if not math.isfinite(self.latency_ms):
-            return {}
-        return {"latency_ms": self.latency_ms, "beyond_ms": self.beyond_ms}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +37,14 @@ def plan_message(
     model: FlowModel,
     reckoned: Reckoned,
     *,
+    excess_ms: float,
     taps: tuple[SegmentTap, ...],
     revision: int,
     term: int,
     now_ms: int,
 ) -> CommittedPlan:
-    """The plan as the placement service reads it: segments are the brain's tasks."""
+    """The plan as the placement service reads it: segments are the brain's tasks. `excess_ms`: what the flow takes
+    beyond the model, there as here."""
     return CommittedPlan(
         reason=published.reason,
         revision=revision,
@@ -62,7 +52,7 @@ def plan_message(
         decided_ms=now_ms,
         leader=leader.host,
         taps=taps,
-        **_found(published, model, reckoned),
+        **_found(published, model, reckoned, excess_ms),
     )
 
 
@@ -72,6 +62,7 @@ def proposal_message(
     model: FlowModel,
     reckoned: Reckoned,
     *,
+    excess_ms: float,
     taps: tuple[SegmentTap, ...],
     revision: int,
     term: int,
@@ -87,13 +78,14 @@ def proposal_message(
         decided_ms=now_ms,
         leader=leader.host,
         taps=taps,
-        **_found(proposed, model, reckoned) | {"hash": own_hash},
+        **_found(proposed, model, reckoned, excess_ms) | {"hash": own_hash},
     )
 
 
-def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned) -> dict[str, Any]:
-    """What ants found, as both kinds of plan tell it."""
-    plan, hops_ms, graph, way_ms = found.plan, model.hops.total_ms, model.flow.graph, reckoned.way_ms
+def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, excess_ms: float) -> dict[str, Any]:
+    """What ants found, as both kinds of plan tell it. The excess is in all latencies alike, now and then."""
+    plan, graph, way_ms = found.plan, model.flow.graph, reckoned.way_ms
+    hops_ms = model.hops.total_ms + excess_ms
     basis: dict[str, Basis] = {f"{part}.{number}": origin for (part, number), origin in sorted(model.origins.items())}
     where = {graph.task_index[task]: host for _, task, host in plan.placement.spots}
     before = where | {graph.task_index[move.task]: move.origin for move in plan.moves if move.target is not None}
@@ -145,11 +137,11 @@ def weighed(
     )
 
 
-def proposed(plan: ProposedPlan, *, request: str | None) -> tuple[Topic[Any], Message]:
-    """For the history and for whoever asked: what a leader would do."""
+def proposed(plan: ProposedPlan, now: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
+    """For the history and for whoever asked: what a leader would do, and what the flow takes where it runs."""
     where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
     now_cost_ms = plan.now.cost_ms if plan.now is not None else None
-    now = {"now_cost_ms": now_cost_ms} if now_cost_ms is not None else {}
+    cost = {"now_cost_ms": now_cost_ms} if now_cost_ms is not None else {}
     return decision(
         "proposed",
         f"plan {plan.hash} of {plan.flow}: {where}",
@@ -159,7 +151,9 @@ def proposed(plan: ProposedPlan, *, request: str | None) -> tuple[Topic[Any], Me
         flow=plan.flow,
         plan=plan.hash,
         request=request,
-        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms} | now,
+        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms}
+        | cost
+        | {f"{NOW}{name}": value for name, value in now.evidence().items()},
     )
 
 

@@ -233,7 +233,7 @@ class CellService:
             case LinkMetrics() if row.round_trip_ms.count and (row.host != self._host or is_broker(row.peer)):
                 self._delays.heard(row.host, row.peer, row.round_trip_ms.quantile(0.25))
             case OperatorMetrics() if row.flow in self.leaders.flows:
-                self.leaders.rows.add(row)
+                self.leaders.heard_row(row, appended_ms)
             case Model() if self.leaders.heeds(row):
                 self.leaders.heard_model(row)
 

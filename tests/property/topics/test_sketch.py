@@ -17,6 +17,16 @@ def test_a_quantile_is_right_within_five_percent(samples: list[float], share: fl
     assert math.isclose(exact, Sketch.of(samples).quantile(share), rel_tol=0.05)
 
 
+@given(samples=SAMPLES, most=st.integers(1, 10))
+def test_a_few_samples_stand_for_all(samples: list[float], most: int) -> None:
+    """Who keeps samples of many seconds must not keep them all, and loses no small sketch."""
+    few = Sketch.of(samples).samples(most)
+    assert (min(most, len(samples)), sorted(few)) == (len(few), few)
+    assert min(samples) <= few[0] <= few[-1] <= max(samples)
+    if len(samples) <= most:
+        assert all(math.isclose(a, b, rel_tol=0.05) for a, b in zip(sorted(samples), few, strict=True))
+
+
 @given(samples=SAMPLES)
 def test_the_moments_and_extremes_are_exact(samples: list[float]) -> None:
     """Mean and variance come from the sums, not from the buckets."""

@@ -7,7 +7,7 @@ from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow, Sink, Source, Task, chain
 from services.host.cell.chronicle import STAYED_EVERY_MS, Chronicle
-from services.host.cell.plan_words import Prediction
+from services.host.cell.predictions import Prediction
 from tests.unit.registry_messages import committed_plan
 from topics.messages import CommittedPlan, Decision, Message
 from topics.topic import Topic
@@ -88,7 +88,8 @@ def test_rounds_that_change_nothing_are_told_now_and_then_and_whenever_somebody_
     chronicle.stayed(stayed, PREDICTION)
     send(chronicle)
     assert [None, "r-1", None] == [each.request for each in topics.decisions()]
-    assert {"now_cost_ms": 3.0, "latency_ms": 12.0, "beyond_ms": 4.0} == topics.decisions()[0].evidence
+    assert {"now_cost_ms": 3.0, **PREDICTION.evidence()} == topics.decisions()[0].evidence
+    assert (12.0, 4.0) == (PREDICTION.evidence()["latency_ms"], PREDICTION.evidence()["beyond_ms"])
 
 
 def test_a_refusal_names_the_constraint_the_bound_and_what_would_do() -> None:

@@ -50,7 +50,7 @@ async def writing_to(broker: SlowBroker) -> Writer:
 async def committing(broker: SlowBroker) -> "asyncio.Task[dict[str, int]]":
     """A commit that has come as far as it gets by itself."""
     writer = await writing_to(broker)
-    await writer.write("results", 0, [None], [b"x"], [0])
+    assert broker.acknowledged is await writer.write("results", 0, [None], [b"x"], [0])
     task = asyncio.create_task(writer.commit("group", OFFSETS))
     await asyncio.sleep(0.01)
     return task

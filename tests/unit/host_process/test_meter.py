@@ -1,5 +1,6 @@
 """What a task measures: sums for the models, once a batch."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -90,6 +91,56 @@ def test_latency_samples_are_bounded_and_taken_once(clock: Clock) -> None:
     assert (LATENCIES_MAX, 25.0) == (row.latency_ms.count, row.latency_ms.max)
     meter.probe("large", 1, 1)
     assert meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+
+
+def test_what_results_wait_to_be_written_belongs_to_their_latency(clock: Clock) -> None:
+    """The first record of a transaction waits for brokers in other cities. The bare way to the sink the model knows."""
+
+    async def story() -> None:
+        meter = Meter("shop", "shop.1", 0)
+        meter.begun()
+        meter.probe("large", 3, 3)
+        for took_s in (0.010, 0.150, 0.012):
+            written: asyncio.Future[None] = asyncio.Future()
+            meter.finished(25.0, written)
+            clock.now_s += took_s
+            written.set_result(None)
+            await asyncio.sleep(0)
+        (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+        assert row.latency_ms is not None
+        assert (3, 25.0, pytest.approx(25.0 + 140.0)) == (row.latency_ms.count, row.latency_ms.min, row.latency_ms.max)
+        assert pytest.approx(25.0 + 165.0 + 27.0) == row.latency_ms.sum
+
+    asyncio.run(story())
+
+
+def test_results_that_were_never_written_have_no_latency(clock: Clock) -> None:
+    """Whoever does them again tells it."""
+
+    async def story() -> None:
+        meter = Meter("shop", "shop.1", 0)
+        meter.probe("large", 2, 2)
+        lost: asyncio.Future[None] = asyncio.Future()
+        failed: asyncio.Future[None] = asyncio.Future()
+        for written in (lost, failed):
+            meter.finished(25.0, written)
+        lost.cancel()
+        failed.set_exception(ConnectionError())
+        await asyncio.sleep(0)
+        assert meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+
+    asyncio.run(story())
+
+
+def test_a_latency_of_a_second_in_which_nothing_came_is_told_with_the_next(clock: Clock) -> None:
+    """Of a thin flow just the results that waited longest would be missing."""
+    meter = Meter("shop", "shop.1", 0)
+    meter.finished(125.0)
+    assert [] == meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    meter.probe("large", 1, 1)
+    (row,) = meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+    assert row.latency_ms is not None
+    assert 125.0 == row.latency_ms.sum
 
 
 @pytest.mark.parametrize("headers", [[], [("other", b"1")], [("stig-born-ms", None)], [("stig-born-ms", b"-1")]])

@@ -89,3 +89,6 @@ def test_a_published_latency_is_the_newest_for_where_the_flow_runs() -> None:
     decided("kept", 20, 40.0)
     assert {"f": 40.0} == published(view, ["f"])
     assert {} == published(view, ["g"])
+    proposed = {"latency_ms": 30.0, "now_latency_ms": 45.0}
+    view.take(decision("proposed", "what", "why", by="a", now_ms=40, flow="f", plan="p3", evidence=proposed)[1])
+    assert {"f": 45.0} == published(view, ["f"]), "who would rather be elsewhere tells of here, too"

@@ -8,6 +8,7 @@ from services.host.fetch import Record
 from services.host.main import main
 from services.host.meter import Meter
 from services.host.reports import Reports
+from services.host.writer import Written
 
 
 class SilentMeter(Meter):
@@ -22,7 +23,7 @@ class SilentMeter(Meter):
     def probe(self, name: str, came_in: int, went_out: int) -> None:
         pass
 
-    def finished(self, latency_ms: float) -> None:
+    def finished(self, latency_ms: float, written: Written | None = None) -> None:
         pass
 
 
