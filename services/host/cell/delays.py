@@ -7,8 +7,10 @@ that every hop costs (`hop_ms`), and what a hop takes beyond it is the delay bet
 measured yet is taken for as far apart as its regions are, and else for a guess.
 
 Probes go through whichever broker leads the other's inbox, which may stand anywhere; data goes through the broker that
-is best for both (DESIGN 5, the overlay). So hosts measure their ways to all brokers, too, and the way through the best
-one counts where it is shorter. What the shortest of all such questions takes is the work of asking, no distance.
+is best for both (DESIGN 5, the overlay). So hosts measure their ways to all brokers, too, and where both ends have done
+that, the way through the best one counts, and no probe: a probe is handled by busy loops at both ends and in a broker,
+and once that is taken off, little may be left of a long way. What the shortest of all questions to brokers takes is the
+work of asking, no distance.
 """
 
 from collections import deque
@@ -92,18 +94,17 @@ class Delays:
     def loop_ms(self, host: str) -> float:
         """What a hop from a host to itself costs beyond any hop: the way to the broker and back, if it is far."""
         through_ms = self._through_ms(host, host)
-        probed_ms = max(0.0, self._measured.get((host, host), 0.0) - self.hop_ms)
-        return probed_ms if through_ms is None else min(probed_ms, through_ms)
+        return max(0.0, self._measured.get((host, host), 0.0) - self.hop_ms) if through_ms is None else through_ms
 
     def delay_ms(self, a: str, b: str) -> float:
         """One way, either way, beside what every hop costs."""
         if a == b:
             return 0.0
-        known = [max(0.0, self._measured[pair] - self.hop_ms) for pair in ((a, b), (b, a)) if pair in self._measured]
         through_ms = self._through_ms(a, b)
         if through_ms is not None:
-            known.append(through_ms)
-        return min(known) if known else self._guess_ms(a, b)
+            return through_ms
+        probed = [max(0.0, self._measured[pair] - self.hop_ms) for pair in ((a, b), (b, a)) if pair in self._measured]
+        return min(probed) if probed else self._guess_ms(a, b)
 
     def way_ms(self, a: str, b: str) -> float:
         """From a host to another, or to itself."""

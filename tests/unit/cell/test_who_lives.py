@@ -114,6 +114,17 @@ def test_the_way_through_the_best_broker_counts_wherever_inboxes_are_led() -> No
     assert not delays.is_measured("a", "c")
 
 
+def test_probes_of_busy_hosts_do_not_make_a_measured_way_shorter() -> None:
+    """What a hop costs is taken off a probe; while hosts are busy that is most of it, and 15 ms were told as 3."""
+    delays = Delays({"a": "london", "c": "madrid"})
+    for host, near, far in (("a", "broker/1", "broker/2"), ("c", "broker/2", "broker/1")):
+        delays.heard(host, near, 2.0)
+        delays.heard(host, far, 32.0)
+        delays.heard(host, host, 44.0)
+    delays.heard("a", "c", 50.0)
+    assert 15.0 == delays.delay_ms("a", "c") == delays.delay_ms("c", "a")
+
+
 def test_who_has_no_broker_nearby_pays_the_way_for_every_hop_to_itself() -> None:
     """And the way to a host beside the broker once."""
     delays = Delays({"edge": "edge", "core": "core"})
