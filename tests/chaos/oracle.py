@@ -3,7 +3,7 @@
 `whole_flow` runs the flow as one program over the source records: the judge wherever every record counts once. In
 `at_least_once` a segment behind an edge also reads what an upstream segment wrote and then, after a fault, wrote again;
 it owes the result of what it read, so it is judged by `segment`, over the edge as it is on the broker. The state of a
-task is judged by `segment` always.
+task, and what it owes to edges, is judged by `segment` always.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ Place = tuple[str, str, int, int]
 """Who set a record aside (an operator or input), and its origin: topic, partition, offset."""
 Tables = dict[str, dict[Any, Any]]
 
-_sorted_json = msgspec.json.Encoder(order="sorted").encode
+sorted_json = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Expected:
 
 def result(key: bytes | None, value: bytes) -> Result:
     """A record of a sink, so that equal ones are equal."""
-    return key, _sorted_json(msgspec.json.decode(value))
+    return key, sorted_json(msgspec.json.decode(value))
 
 
 def whole_flow(graph: FlowGraph, read: Mapping[str, Sequence[Row]]) -> Expected:

@@ -1,4 +1,4 @@
-"""Six bugs that a streaming engine must not have, planted into a host's process from outside.
+"""Bugs that a streaming engine must not have, planted into a host's process from outside.
 
 Each gives a host that works as long as nothing goes wrong, as such bugs do. `DELAY_S` is how long what should have been
 one step takes as two.
@@ -16,6 +16,7 @@ from services.host.wanted import Wanted
 from services.host.writer import Writer
 from services.operators.aggregate import Aggregate
 from services.operators.program import Program
+from topics import catalogue
 
 DELAY_S = 1.5
 
@@ -38,12 +39,15 @@ def commit_too_early() -> None:
     Task._process = committed_first  # type: ignore[method-assign]
 
 
-def ack_before_send() -> None:
+def ack_before_send(waits: Callable[[str], bool] = lambda _topic: True) -> None:
     """Offsets are committed while outputs still wait in a buffer."""
     write, commit = Writer.write, Writer.commit
 
-    async def held(self: Any, *arguments: Any, **options: Any) -> None:
-        self.__dict__.setdefault("held", []).append((arguments, options))
+    async def held(self: Any, topic: str, *arguments: Any, **options: Any) -> Any:
+        if not waits(topic):
+            return await write(self, topic, *arguments, **options)
+        self.__dict__.setdefault("held", []).append(((topic, *arguments), options))
+        return None
 
     async def acknowledged(self: Any, group: str, offsets: Any) -> dict[str, int]:
         await commit(self, group, offsets)
@@ -55,6 +59,11 @@ def ack_before_send() -> None:
 
     Writer.write = held  # type: ignore[method-assign]
     Writer.commit = acknowledged  # type: ignore[method-assign]
+
+
+def ack_before_edge() -> None:
+    """The same with what goes to other segments; what goes to sinks is there in time."""
+    ack_before_send(lambda topic: catalogue.find(topic) is catalogue.EDGE)
 
 
 def epoch_ignored() -> None:
@@ -132,6 +141,7 @@ BUGS: dict[str, Callable[[], None]] = {
     for each in (
         commit_too_early,
         ack_before_send,
+        ack_before_edge,
         epoch_ignored,
         changelog_after_output,
         window_lost_on_restart,

@@ -1,4 +1,4 @@
-"""The verdict has teeth: each of six planted bugs makes it fail, within a few seeds."""
+"""The verdict has teeth: each planted bug makes it fail, within a few seeds."""
 
 import pytest
 
@@ -14,6 +14,7 @@ KILLS = frozenset({"kill", "kill and move"})
 NEEDED = {
     "commit_too_early": KILLS,
     "ack_before_send": KILLS,
+    "ack_before_edge": KILLS,
     "epoch_ignored": frozenset({"freeze and move", "move"}),
     "changelog_after_output": KILLS,
     "window_lost_on_restart": KILLS,
@@ -21,10 +22,13 @@ NEEDED = {
 }
 """A fault without which the bug can't show."""
 FLOWS = {
+    "ack_before_edge": {"windows", "top", "join", "deep"},
     "changelog_after_output": {"running", "scores", "changes"},
     "window_lost_on_restart": {"windows", "top", "deep", "changes"},
 }
 """Flows without which it can't show."""
+DELIVERIES = {"ack_before_edge": "at_least_once"}
+"""Where only the judge of edges sees it: there a segment is judged by what it read."""
 
 
 def promising(bug: str) -> list[Scenario]:
@@ -34,7 +38,11 @@ def promising(bug: str) -> list[Scenario]:
         return sum(fault.kind in NEEDED[bug] for fault in each.faults)
 
     drawn = [scenario(seed) for seed in range(1_000, 1_100)]
-    fitting = [each for each in drawn if bug not in FLOWS or each.case.name in FLOWS[bug]]
+    fitting = [
+        each
+        for each in drawn
+        if each.case.name in FLOWS.get(bug, {each.case.name}) and each.delivery == DELIVERIES.get(bug, each.delivery)
+    ]
     return sorted(fitting, key=chances, reverse=True)[:SEEDS_MAX]
 
 

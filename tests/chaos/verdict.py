@@ -1,9 +1,9 @@
 """The verdict on a run: what is on the broker at rest against what the oracle says.
 
 Judged in both deliveries, as a reader of committed records sees it: nothing lost, nothing twice, nothing wrong, order
-per lane, dead letters and late records complete, state equal. In `at_least_once` readers of uncommitted records may see
-the outputs of a transaction that a fault cut off once more; those are counted as `repeated`, and each of them must also
-be there as committed.
+per lane, dead letters and late records complete, state equal; the same holds on the edges between segments. In
+`at_least_once` readers of uncommitted records may see the outputs of a transaction that a fault cut off once more;
+those are counted as `repeated`, and each of them must also be there as committed.
 """
 
 import asyncio
@@ -22,11 +22,12 @@ from services.host.segment_plan import SegmentPlan
 from services.host.task_input import TaskInputs
 from services.operators.calls import LocalCaller
 from services.setaside.letters import read_letters
-from tests.chaos import oracle
+from tests.chaos import edges, oracle
+from tests.chaos.edges import Speech
 from tests.chaos.flows import Lanes
 from tests.chaos.ground import answer
 from tests.chaos.observed import Committed, Observer, Row
-from tests.chaos.oracle import Expected, Place, Result, Tables
+from tests.chaos.oracle import Expected, Place, Tables
 from topics import catalogue
 from topics.flow.graph import FlowGraph
 from topics.names import late_topic
@@ -81,7 +82,9 @@ def judge(
     expected = oracle.whole_flow(graph, read) if exact else oracle.by_segments(plans, read)
     for sink in graph.spec.sinks:
         rows = answer(lambda sink=sink: observer.rows(sink.topic))
-        _judge_results(verdict, sink.name, expected.results.get(sink.name, Counter()), rows)
+        verdict.results += len(rows)
+        results = Counter(oracle.result(row.key, row.value) for row in rows)
+        _judge_results(verdict, sink.name, expected.results.get(sink.name, Counter()), results)
         if sink.name in order:
             _judge_order(verdict, sink.name, order[sink.name], rows)
         everything = answer(lambda sink=sink: observer.rows(sink.topic, committed=False))
@@ -90,24 +93,49 @@ def judge(
     _judge_set_aside(verdict, observer, teller or graph.spec.name, expected)
     for plan in plans:
         committed = answer(lambda plan=plan: observer.committed(plan.group))
-        for partition in range(plan.partitions):
+        tasks = [oracle.segment(plan, partition, read) for partition in range(plan.partitions)]
+        for partition, task in enumerate(tasks):
             kept = answer(partial(_kept, observer.bootstrap, plan, partition, committed))
-            _judge_state(verdict, f"{plan.segment.id}/{partition}", oracle.segment(plan, partition, read).tables, kept)
+            _judge_state(verdict, f"{plan.segment.id}/{partition}", task.tables, kept)
+        for output in plan.outputs:
+            if output.sink is None:
+                owed = edges.owed(output, [task.outputs.get(output.stream, []) for task in tasks])
+                found = edges.found(output.topic, answer(partial(observer.rows, output.topic)))
+                judge_edge(verdict, output.topic, owed, found, keeps_order=len(plan.inputs) == 1)
     return verdict
 
 
-def _judge_results(verdict: Verdict, sink: str, expected: Counter[Result], rows: Sequence[Row]) -> None:
-    found = Counter(oracle.result(row.key, row.value) for row in rows)
+def judge_edge(verdict: Verdict, topic: str, owed: Speech, found: Speech, *, keeps_order: bool) -> None:
+    """What a segment wrote to an edge. Behind several inputs chance decides who comes first: nothing keeps order."""
+    _judge_results(verdict, topic, Counter(owed.rows), Counter(found.rows))
+    _judge_results(
+        verdict, f"{topic}, watermarks", Counter(owed.watermarks_ms.items()), Counter(found.watermarks_ms.items())
+    )
+    disordered = list(found.behind)
+    if keeps_order:
+        lanes = found.lanes()
+        disordered += [
+            row
+            for lane, rows in owed.lanes().items()
+            if Counter(rows) == Counter(lanes.get(lane))
+            for row, other in zip(lanes[lane], rows, strict=True)
+            if row != other
+        ]
+    if disordered:
+        verdict.disordered += len(disordered)
+        verdict.note(f"{topic}: {len(disordered)} rows out of order, or behind a watermark", disordered)
+
+
+def _judge_results(verdict: Verdict, where: str, expected: Counter[Any], found: Counter[Any]) -> None:
     missing, extra = expected - found, found - expected
     twice = [each for each in extra.elements() if each in expected]
     wrong = [each for each in extra.elements() if each not in expected]
-    verdict.results += len(rows)
     verdict.lost += missing.total()
     verdict.duplicated += len(twice)
     verdict.wrong += len(wrong)
     for what, examples in (("lost", list(missing.elements())), ("twice", twice), ("wrong", wrong)):
         if examples:
-            verdict.note(f"{sink}: {len(examples)} of {expected.total()} results {what}", examples)
+            verdict.note(f"{where}: {len(examples)} of {expected.total()} results {what}", examples)
 
 
 def _judge_order(verdict: Verdict, sink: str, lanes: Lanes, rows: Sequence[Row]) -> None:
