@@ -87,7 +87,7 @@ class Run:
         try:
             verdict = self._play()
         except NeverError as never:
-            verdict = Verdict(problems=[str(never)])
+            verdict = Verdict(problems=[str(never)], waited_in_vain=True)
         took_s = time.monotonic() - begun_s
         evidence = None if verdict.is_good else self._keep_evidence(verdict)
         with suppress(NeverError):  # a broker that is gone for good spoils the next run, too, which says so

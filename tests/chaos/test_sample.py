@@ -16,7 +16,7 @@ def test_faults_leave_no_trace_in_results_and_state(seed: int, ground: Ground) -
     """Whatever is killed, frozen, filled or moved: what readers find is what the operators give without any fault."""
     outcome = Run(scenario(seed), ground).play()
     print(outcome.line)
-    assert outcome.verdict.is_good, outcome.line
+    outcome.verdict.demand_good(outcome.line)
 
 
 def test_the_hosts_use_the_redis_that_is_taken_from_them(ground: Ground) -> None:

@@ -25,7 +25,7 @@ from services.setaside.letters import read_letters
 from tests.chaos import edges, oracle
 from tests.chaos.edges import Speech
 from tests.chaos.flows import Lanes
-from tests.chaos.ground import answer
+from tests.chaos.ground import NeverError, answer
 from tests.chaos.observed import Committed, Observer, Row
 from tests.chaos.oracle import Expected, Place, Tables
 from topics import catalogue
@@ -35,9 +35,16 @@ from topics.names import late_topic
 EXAMPLES_MAX = 5
 
 
+class BadVerdictError(AssertionError):
+    """What a run left behind is not what it owes. No other run of the same test can take that back."""
+
+
 @dataclass
 class Verdict:
-    """Counts of what is wrong, with examples; `repeated` and `gap_s` are no faults."""
+    """Counts of what is wrong, with examples; `repeated` and `gap_s` are no faults.
+
+    `waited_in_vain`: something never happened, so nothing could be judged.
+    """
 
     lost: int = 0
     duplicated: int = 0
@@ -49,10 +56,16 @@ class Verdict:
     results: int = 0
     gap_s: float = 0.0
     problems: list[str] = field(default_factory=list)
+    waited_in_vain: bool = False
 
     @property
     def is_good(self) -> bool:
         return not self.problems
+
+    def demand_good(self, line: str) -> None:
+        """Raises if it is bad. `line`: what to say of the run."""
+        if not self.is_good:
+            raise NeverError(line) if self.waited_in_vain else BadVerdictError(line)
 
     def note(self, what: str, examples: Sequence[object]) -> None:
         """Something is wrong."""
