@@ -86,8 +86,9 @@ class Replica:
         count = 0
         while self._unapplied:  # whoever is cancelled while others have their turn leaves the rest to the next read
             begin_s = time.monotonic()
-            operator, portion = self._unapplied.popleft()
+            operator, portion = self._unapplied[0]
             apply(self._program, operator, portion)
+            self._unapplied.popleft()  # only now: a full disk may have taken nothing of it
             count += len(portion)
             self.entries_read += len(portion)
             await self._let_others(time.monotonic() - begin_s)

@@ -52,7 +52,7 @@ StillOurs = Callable[[int, int], Awaitable[bool]]
 Drained = Callable[[int, int], Awaitable[None]]
 """Returns when the owner before this epoch has drained a partition, or when nobody needs to wait for it any more."""
 OnStandby = Callable[["Segment", int, Standby], None]
-"""Called when a standby has become ready, and whenever it has read since."""
+"""Called when a standby has become ready, whenever it has read since, and when it no longer is."""
 
 
 async def _always(_partition: int, _epoch: int) -> bool:
