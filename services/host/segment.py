@@ -278,6 +278,8 @@ class Segment:
         fresh = [at for at in partitions if at not in committed]
         beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
         check_beginnings(self.plan.inputs, beginnings)
+        if landmarks is not None:
+            await landmarks.check_read(beginnings)
         return committed | {at: (offset, "") for at, offset in beginnings.items()}
 
     def lag(self, partition: int) -> int:
