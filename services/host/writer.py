@@ -13,7 +13,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import CoordinationType
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RequestTimedOutError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerClosed, RequestTimedOutError
 from aiokafka.producer import sender
 
 from services.host.ending import end
@@ -205,7 +205,9 @@ class Writer:
         stopping = asyncio.create_task(self._producer.stop())
         await asyncio.wait([stopping], timeout=STOP_S_MAX)
         if not stopping.done():
-            await end([stopping])
+            sending = self._producer._sender.sender_task  # it would connect anew, and ask for ever
+            await end([stopping, *([sending] if sending is not None else [])])
+            self._producer._message_accumulator.fail_all(ProducerClosed())
             await self._producer.client.close()
 
 
