@@ -86,6 +86,11 @@ def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]
     elif lingers_for(view, name):
         state = "lingering"
     trouble = [f"{slot[0]}/{slot[1]} is parked on {statuses[slot].host}: {statuses[slot].reason}" for slot in parked]
+    trouble += [
+        f"{slot[0]}/{slot[1]} is tried again and again on {status.host}: {status.reason}"
+        for slot, status in sorted(statuses.items())
+        if status.state == "recovering" and status.reason
+    ]
     for host in silent:
         count = sum(each.host == host for each in placed.values())
         trouble.append(f"{count} partitions wait for host {host}, which is silent; start it, or assign them to another")

@@ -8,7 +8,7 @@ from services.host.segment_plan import Input
 
 
 class FirstRecordsGoneError(Exception):
-    """Another flow's edge topic, read from its beginning, does not have its first records any more."""
+    """An edge topic that is to be read from its beginning does not have its first records any more."""
 
 
 def check_beginnings(inputs: Sequence[Input], beginnings: Mapping[TopicPartition, int]) -> None:

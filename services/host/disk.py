@@ -76,7 +76,7 @@ class DiskDict(dict[Any, Any]):
 
     def close(self) -> None:
         """Forget everything, also on disk."""
-        with contextlib.suppress(Exception):  # it may be broken, which is why it is left
+        with contextlib.suppress(Exception):  # it may be broken or closed, which is why it is left
             self._database.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -129,8 +129,7 @@ class DiskDict(dict[Any, Any]):
         super().clear()
         self._unsaved.clear()
         self._removed.clear()
-        self._database.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self.close()
         self._database = self._opened()
 
     def __iter__(self) -> Iterator[Any]:

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from aiokafka import TopicPartition
 from aiokafka.errors import RequestTimedOutError
 
-from services.host.fetch import BlockConsumer
+from services.host.beginnings import FirstRecordsGoneError
+from services.host.fetch import BlockConsumer, Record
 from services.host.remembered import Note, Remembered, unpack
 from services.host.segment_plan import SegmentPlan
 from topics.catalogue import LANDMARKS
@@ -61,7 +62,7 @@ class Landmarks:
         if landmark is None or landmark.remembered is None:
             raise OffsetsLostError(
                 f"{self._plan.group}: what belongs to its offsets stood on topic {self._plan.landmarks} and is gone "
-                f"from there; {self._set_by_hand(None)}"
+                f"from there; {self._set_by_hand({})}"
             )
         return unpack(landmark.remembered)
 
@@ -76,11 +77,38 @@ class Landmarks:
                 f"on {stood}), but Kafka has no committed offsets of it any more: it deletes them "
                 "offsets.retention.minutes after the last commit, and with their topic. To read all again would give "
                 "results twice, so it waits; "
-                f"{self._set_by_hand(landmark)}"
+                f"{self._set_by_hand(landmark.offsets)}"
             )
 
+    async def check_read(self, beginnings: Mapping[TopicPartition, int]) -> None:
+        """Raise FirstRecordsGoneError if an edge of ours no longer has records that nobody has read.
+
+        A revision's segment is new too, and begins where the edge now begins: what is gone before that a segment of the
+        revision before it has read, and left its landmark.
+        """
+        edges = {each.topic for each in self._plan.inputs if each.source is None and each.server is None}
+        begun_late = {at: offset for at, offset in beginnings.items() if at.topic in edges and offset > 0}
+        if not begun_late:
+            return
+        told = [each for each in await self.all() if each.partition == self._partition]
+        for at, offset in sorted(begun_late.items()):
+            if not any(at.topic in each.offsets for each in told):
+                raise FirstRecordsGoneError(
+                    f"{self._plan.group}: nobody has read {at.topic}[{at.partition}] so far, and Kafka has kept it "
+                    f"from offset {offset} on only: results would be wrong. To go on without what is gone, "
+                    f"{self._set_by_hand({each.topic: begins for each, begins in beginnings.items()})}"
+                )
+
     async def last(self, *, from_offset: int = 0) -> Landmark | None:
-        """The newest that was committed, asked after the former owner was fenced."""
+        """The newest of this task that was committed, asked after the former owner was fenced."""
+        found = (await self._newest(from_offset)).get(f"{self._plan.segment.id}/{self._partition}".encode())
+        return self._decoded(found) if found is not None else None
+
+    async def all(self) -> list[Landmark]:
+        """The newest of each task that the flow has ever had."""
+        return [self._decoded(record) for record in (await self._newest(0)).values()]
+
+    async def _newest(self, from_offset: int) -> dict[bytes, Record]:
         at = TopicPartition(self._plan.landmarks, 0)
         consumer = BlockConsumer(
             bootstrap_servers=self._bootstrap,
@@ -95,33 +123,36 @@ class Landmarks:
             consumer.assign([at])
             consumer.seek(at, max(from_offset, (await consumer.beginning_offsets([at]))[at]))
             async with asyncio.timeout(READ_S_MAX):
-                return await self._newest(consumer, at)
+                return await _read_to_the_end(consumer, at)
         except TimeoutError:
             waited = f"{at.topic} could not be read to its end in {READ_S_MAX:.0f} s: a transaction stays open on it"
             raise RequestTimedOutError(waited) from None
         finally:
             await consumer.stop()
 
-    async def _newest(self, consumer: BlockConsumer, at: TopicPartition) -> Landmark | None:
-        """Up to where the topic really ends, not to the first open transaction: ours may lie behind another task's."""
-        key, newest = f"{self._plan.segment.id}/{self._partition}".encode(), None
-        while (end := consumer.highwater(at)) is None or await consumer.position(at) < end:
-            for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():
-                newest = next((record for record in reversed(records) if record.key == key), newest)
-        if newest is None:
-            return None
-        return LANDMARKS.codec.decode(newest.value, topic=at.topic, partition=at.partition, offset=newest.offset)
+    def _decoded(self, record: Record) -> Landmark:
+        return LANDMARKS.codec.decode(record.value, topic=self._plan.landmarks, partition=0, offset=record.offset)
 
-    def _set_by_hand(self, landmark: Landmark | None) -> str:
+    def _set_by_hand(self, offsets: Mapping[str, int]) -> str:
         """What a person can do; the task is tried again by itself and finds it."""
         topics = [each.topic for each in self._plan.inputs if self._partition < each.partitions]
         commands = " and ".join(
             f"kafka-consumer-groups --bootstrap-server {self._bootstrap} --group {self._plan.group} "
             f"--topic {topic}:{self._partition} --reset-offsets --to-offset "
-            f"{'OFFSET' if landmark is None else landmark.offsets.get(topic, 'OFFSET')} --execute"
+            f"{offsets.get(topic, 'OFFSET')} --execute"
             for topic in topics
         )
         return (
             f"say where it goes on, by {commands} (or --to-datetime, --to-latest), or withdraw the flow and submit it "
             "under another name to begin anew"
         )
+
+
+async def _read_to_the_end(consumer: BlockConsumer, at: TopicPartition) -> dict[bytes, Record]:
+    """The last record of each key. To where the topic really ends, not to the first open transaction: ours may lie
+    behind another task's."""
+    newest: dict[bytes, Record] = {}
+    while (end := consumer.highwater(at)) is None or await consumer.position(at) < end:
+        for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():
+            newest |= {record.key: record for record in records}
+    return newest

@@ -9,12 +9,15 @@ import time
 from collections import deque
 from collections.abc import Mapping
 
+import structlog
 from aiokafka import TopicPartition
 
 from services.host.changelog import apply
 from services.host.fetch import BlockConsumer, Record
 from services.host.snapshot import SnapshotPlace, load_piece
 from services.operators.program import Program
+
+log = structlog.get_logger(__name__)
 
 FETCH_BYTES_MAX = 2 << 20
 PORTION_ENTRIES = 4_000
@@ -59,12 +62,27 @@ class Replica:
         self._unapplied: deque[tuple[str, list[Record]]] = deque()
 
     async def open(self, place: SnapshotPlace | None) -> None:
-        """Load the snapshot, if there is one, and begin to fetch the changelogs after it."""
+        """Load the snapshot, if there is one, and begin to fetch the changelogs after it.
+
+        Where pieces of it are missing (its topic was made anew, or lost its end with a broker's disk), the changelogs
+        are read from their beginning: they are compacted, so the whole of them is the state too.
+        """
         consumer = self._consumer
         await consumer.start()
         if place is not None:
-            await self._load(place)
-            self.positions |= place.offsets
+            found = await self._load(place)
+            if found == place.pieces:
+                self.positions |= place.offsets
+            else:
+                log.warning(
+                    "a snapshot is incomplete; all changes are read instead",
+                    topic=self._snapshots.topic,
+                    partition=self._snapshots.partition,
+                    pieces=place.pieces,
+                    found=found,
+                )
+                for table in self._program.tables.values():
+                    table.data.clear()
         consumer.assign(list(self._operators))
         beginnings = await consumer.beginning_offsets(list(self._operators))
         for at, operator in self._operators.items():
@@ -86,8 +104,9 @@ class Replica:
         count = 0
         while self._unapplied:  # whoever is cancelled while others have their turn leaves the rest to the next read
             begin_s = time.monotonic()
-            operator, portion = self._unapplied.popleft()
+            operator, portion = self._unapplied[0]
             apply(self._program, operator, portion)
+            self._unapplied.popleft()  # only now: a full disk may have taken nothing of it
             count += len(portion)
             self.entries_read += len(portion)
             await self._let_others(time.monotonic() - begin_s)
@@ -100,22 +119,32 @@ class Replica:
         """Stop reading; the program keeps what was read."""
         await self._consumer.stop()
 
-    async def _load(self, place: SnapshotPlace) -> None:
-        """By a consumer of its own: when it reaches the snapshot's end its next fetch is already on its way and waits
-        at the broker, and the first fetch of the changelogs would wait behind it."""
+    async def _load(self, place: SnapshotPlace) -> int:
+        """Returns how many of its pieces were found.
+
+        By a consumer of its own: when it reaches the snapshot's end its next fetch is already on its way and waits
+        at the broker, and the first fetch of the changelogs would wait behind it.
+        """
         consumer, at = self._new_consumer(), self._snapshots
+        found: set[bytes] = set()
         try:
             await consumer.start()
             consumer.assign([at])
             ends: dict[TopicPartition, int] = await consumer.end_offsets([at])
-            consumer.seek(at, max(place.from_offset, (await consumer.beginning_offsets([at]))[at]))
+            # A topic that ends before the place was made anew, and may since have got a snapshot nearer its beginning.
+            begin = place.from_offset if place.from_offset <= ends[at] else 0
+            consumer.seek(at, max(begin, (await consumer.beginning_offsets([at]))[at]))
             while not await _has_reached(consumer, ends):
                 for record in (await consumer.getmany(timeout_ms=int(CATCH_UP_POLL_S * 1_000))).get(at, ()):
                     begin_s = time.monotonic()
-                    self.entries_read += load_piece(self._program, place, record.key, record.value)
+                    entries = load_piece(self._program, place, record.key, record.value)
+                    if entries is not None:
+                        found.add(record.key)
+                        self.entries_read += entries
                     await self._let_others(time.monotonic() - begin_s)
         finally:
             await consumer.stop()
+        return len(found)
 
 
 async def _has_reached(consumer: BlockConsumer, ends: Mapping[TopicPartition, int]) -> bool:

@@ -86,8 +86,12 @@ class Reports:
         self._segments[segment.plan.segment.id] = segment
 
     def remove(self, segment: Segment) -> None:
-        """It has ended."""
-        self._segments.pop(segment.plan.segment.id, None)
+        """It has ended. Its totals go with it: else a host would tell of all flows that ever came and went."""
+        plan = segment.plan
+        self._segments.pop(plan.segment.id, None)
+        ended = [key for key in self.totals if key[0] == plan.flow and key[1] in plan.segment.operators]
+        for key in ended:
+            del self.totals[key]
 
     def segments(self) -> list[Segment]:
         """Those that are reported on."""

@@ -7,7 +7,7 @@ again after a long pause: what an operator needs may come back without anybody t
 import asyncio
 from dataclasses import dataclass, field
 
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
 from services.host.beginnings import FirstRecordsGoneError
 from services.host.disk import StateFullError
@@ -26,6 +26,7 @@ FAILURES_MAX = 8
 BROKEN_MAX = 3
 """The same for what is known not to pass by itself, such as an operator that has failed on many records."""
 PARKED_PAUSE_S_MIN, PARKED_PAUSE_S_MAX = 30.0, 600.0
+PASSING = (KafkaConnectionError, KafkaTimeoutError)
 OUTAGES_COUNTED_MAX = 10
 PARKED_COUNTED_MAX = 10
 
@@ -95,9 +96,13 @@ class Seat:
 
 
 def is_passing(error: BaseException | None) -> bool:
-    """Whether a failure is the cluster's and will pass, as while brokers restart."""
+    """Whether a failure is the cluster's and will pass, as while brokers restart.
+
+    A time-out is aiokafka's own: while a partition has no leader, its batches find no room. It does not call it
+    retriable.
+    """
     while error is not None:
-        if isinstance(error, KafkaError) and (error.retriable or isinstance(error, KafkaConnectionError)):
+        if isinstance(error, KafkaError) and (error.retriable or isinstance(error, PASSING)):
             return True
         error = error.__cause__
     return False

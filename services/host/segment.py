@@ -29,6 +29,7 @@ from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.streaks import Streaks
 from services.host.task import Task, TaskContext
+from services.host.unending import unending
 from topics.messages import SegmentState, SegmentStep
 
 log = structlog.get_logger(__name__)
@@ -52,7 +53,7 @@ StillOurs = Callable[[int, int], Awaitable[bool]]
 Drained = Callable[[int, int], Awaitable[None]]
 """Returns when the owner before this epoch has drained a partition, or when nobody needs to wait for it any more."""
 OnStandby = Callable[["Segment", int, Standby], None]
-"""Called when a standby has become ready, and whenever it has read since."""
+"""Called when a standby has become ready, whenever it has read since, and when it no longer is."""
 
 
 async def _always(_partition: int, _epoch: int) -> bool:
@@ -110,7 +111,7 @@ class Segment:
         """Start the app and the consumer; no partition is owned yet."""
         await self._consumer.start()
         await self._app.begin()
-        self._background = [asyncio.create_task(self._feed()), asyncio.create_task(self._ticks())]
+        self._background = [asyncio.create_task(unending(each, self._stumbled)) for each in (self._feed, self._ticks)]
 
     async def stand_by(self, partition: int) -> None:
         """Keep the state of a partition that another host owns, so that this one can take over quickly."""
@@ -278,6 +279,8 @@ class Segment:
         fresh = [at for at in partitions if at not in committed]
         beginnings = await self._consumer.beginning_offsets(fresh) if fresh else {}
         check_beginnings(self.plan.inputs, beginnings)
+        if landmarks is not None:
+            await landmarks.check_read(beginnings)
         return committed | {at: (offset, "") for at, offset in beginnings.items()}
 
     def lag(self, partition: int) -> int:
@@ -337,6 +340,11 @@ class Segment:
             blocks = [tasks[at.partition].fetched(self._names[at.topic], records) for at, records in fetched.items()]
             for block in blocks:
                 await self._app.put(block)
+
+    def _stumbled(self, error: Exception) -> None:
+        """What was in hand just then may be lost, so all tasks are made anew from what they have committed."""
+        for task in self.tasks().values():
+            task.fail(error)
 
     def _on_room(self) -> None:
         """A task that had none has room again: while others are idle, its next block may be there already."""

@@ -120,17 +120,17 @@ def usable(place: SnapshotPlace | None, *, now_ms: int) -> SnapshotPlace | None:
     return place if place is not None and abs(now_ms - place.begun_ms) < AGE_MS_MAX else None
 
 
-def load_piece(program: Program, place: SnapshotPlace, key: bytes, value: bytes) -> int:
-    """Bring one record of the snapshot topic into the tables; returns its number of entries.
+def load_piece(program: Program, place: SnapshotPlace, key: bytes, value: bytes) -> int | None:
+    """Bring one record of the snapshot topic into the tables; returns its number of entries, None if it does not count.
 
     The topic may still hold pieces of snapshots before this one, or of one that was never completed: they do not count.
     """
     slot, _, piece = key.partition(b"/")
     if int(slot) != place.slot or int(piece) >= place.pieces:
-        return 0
+        return None
     begun_ms, name, keys, states = decode_value(value)
     if begun_ms != place.begun_ms:
-        return 0
+        return None
     table: Table = program.tables[name]
     table.data.update(zip(keys_of(keys), states, strict=True))
     return len(states)

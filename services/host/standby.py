@@ -8,10 +8,9 @@ import asyncio
 from collections.abc import Callable
 
 import structlog
-from aiokafka.errors import KafkaError
 
 from services.host.ending import end
-from services.host.landmarks import Landmarks, OffsetsLostError
+from services.host.landmarks import Landmarks
 from services.host.memory import Memory
 from services.host.segment_plan import SegmentPlan
 from services.host.snapshot import usable
@@ -24,7 +23,7 @@ log = structlog.get_logger(__name__)
 RETRY_S = 5.0
 
 OnRead = Callable[[int, "Standby"], None]
-"""Called with a partition when its standby has become ready, and whenever it has read since."""
+"""Called with a partition when its standby has become ready, whenever it has read since, and when it no longer is."""
 
 
 class Standby:
@@ -47,6 +46,8 @@ class Standby:
     async def take(self) -> tuple[Memory, Writer]:
         """Follow no longer."""
         await end([self._following])
+        if not self._following.cancelled():  # it had ended by itself, so nobody knows whether all was read
+            await self.memory.close()
         return self.memory, self.writer
 
     async def close(self) -> None:
@@ -57,7 +58,7 @@ class Standby:
         self.memory.discard()
 
     async def _follow(self) -> None:
-        """Trouble with the cluster is passing, and anything else costs only the head start."""
+        """Whatever goes wrong costs only the head start: what was read is forgotten, and read again after a while."""
         inputs = TaskInputs(self._plan.inputs, self._partition)
         landmarks = Landmarks(self._context.bootstrap, self._plan, self._partition)
         while True:
@@ -68,11 +69,12 @@ class Standby:
                 note = inputs.note(await self._committed(list(inputs.offsets)))
                 place = (await landmarks.recall(note)).snapshot
                 await self.memory.follow(usable(place, now_ms=self._context.now_ms()), self._has_read)
-            except (KafkaError, OffsetsLostError) as error:
+            except Exception as error:  # noqa: BLE001 - any: to follow no longer and still count as ready loses state
                 log.warning(
                     "standby waits", segment=self._plan.segment.id, partition=self._partition, error=repr(error)
                 )
                 self.is_ready = False
+                self._on_read(self._partition, self)
                 await self.memory.close()
                 await asyncio.sleep(RETRY_S)
 

@@ -13,11 +13,18 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import CoordinationType
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RequestTimedOutError
+from aiokafka.errors import (
+    KafkaError,
+    MessageSizeTooLargeError,
+    ProducerClosed,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+)
 from aiokafka.producer import sender
 
 from services.host.ending import end
 from services.host.outage import told_as_outage
+from services.host.segment_plan import UnknownTopicError
 
 # A new transaction can't begin until the former one's markers are written, a few ms after its commit. aiokafka asks
 # again after 20 ms, a fifth of the time between two commits of exactly_once.
@@ -74,7 +81,10 @@ class Writer:
         self.bytes_written = 0
 
     async def connect(self, topics: Iterable[str]) -> None:
-        """Get ready to fence: connections, coordinator, the leaders of these topics. It disturbs nobody yet."""
+        """Get ready to fence: connections, coordinator, the leaders of these topics. It disturbs nobody yet.
+
+        Raises UnknownTopicError if there is no such topic any more.
+        """
         if self._is_connected:
             return
         client = self._producer.client
@@ -82,7 +92,13 @@ class Writer:
         with told_as_outage():
             await self._producer._sender._find_coordinator(CoordinationType.TRANSACTION, self.transactional_id)
         for topic in topics:
-            await client._wait_on_metadata(topic)
+            try:
+                await client._wait_on_metadata(topic)
+            except UnknownTopicOrPartitionError as error:
+                raise UnknownTopicError(
+                    f"topic {topic!r} is not on the broker; make it again with as many partitions as it had, and the "
+                    "flow goes on by itself"
+                ) from error
         for broker in client.cluster.brokers():
             await client.ready(broker.nodeId)
         self._is_connected = True
@@ -205,7 +221,9 @@ class Writer:
         stopping = asyncio.create_task(self._producer.stop())
         await asyncio.wait([stopping], timeout=STOP_S_MAX)
         if not stopping.done():
-            await end([stopping])
+            sending = self._producer._sender.sender_task  # it would connect anew, and ask for ever
+            await end([stopping, *([sending] if sending is not None else [])])
+            self._producer._message_accumulator.fail_all(ProducerClosed())
             await self._producer.client.close()
 
 

@@ -25,6 +25,8 @@ sinks:
 """
 WITH_STATE = "result: {{op: aggregate, input: packets, by: [src], emit: {{n: count()}}}}"
 WITHOUT = 'result: {{op: filter, input: packets, where: "n >= 0"}}'
+REKEYED = """counts: {{op: aggregate, input: packets, by: [src], emit: {{n: count()}}}}
+  result: {{op: aggregate, input: counts, by: [n], emit: {{m: count()}}}}"""
 TIMEOUT_S = 60.0
 
 
@@ -79,6 +81,39 @@ def test_a_task_whose_offsets_are_gone_waits_until_somebody_says_where_to_go_on(
         rows = await flow.until(lambda rows: len(rows) > len(before))
         await flow.stop()
         assert [4 if operator is WITH_STATE else 3] == [value["n"] for _, value in rows[len(before) :]]
+
+    asyncio.run(story())
+
+
+def test_a_reader_that_was_parked_for_too_long_does_not_skip_what_its_edge_has_lost(bench: Callable[..., Any]) -> None:
+    """It never ran, so it has no offset that would be out of range; it began after the gap, and nobody heard of it."""
+
+    async def story() -> None:
+        flow = bench(flow_text(REKEYED), partitions=1)
+        counting, reading = (flow.segment(plan) for plan in flow.plans())
+        (edge,) = reading.plan.inputs
+        admin = AdminClient({"bootstrap.servers": flow.bootstrap})
+        await counting.begin()
+        await counting.own(0, 1)
+        await flow.send(values(*range(5)))
+        async with asyncio.timeout(TIMEOUT_S):
+            while counting.seats[0].task is None or counting.seats[0].task.commits == 0:
+                await asyncio.sleep(0.05)
+        kept = TopicPartition(edge.topic, 0, 1)
+        admin.delete_records([kept])[kept].result(TIMEOUT_S)
+
+        await reading.begin()
+        for partition in range(reading.plan.partitions):
+            await reading.own(partition, 1)
+        assert f"--topic {edge.topic}:0 --reset-offsets --to-offset 1 " in await parked(flow)
+
+        asked = ConsumerGroupTopicPartitions(reading.plan.group, [kept])
+        admin.alter_consumer_group_offsets([asked])[reading.plan.group].result(TIMEOUT_S)
+        await reading.own(0, 1)
+        async with asyncio.timeout(TIMEOUT_S):
+            while reading.seats[0].state != "running":
+                await asyncio.sleep(0.05)
+        await flow.stop()
 
     asyncio.run(story())
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from services.host import disk
 from services.host.changelog import drained
-from services.host.disk import DiskDict, DiskState
+from services.host.disk import DiskDict, DiskState, StateFullError
 from services.host.folder import own_folder
 from services.operators.batch import Batch
 from services.operators.program import Program
@@ -161,3 +161,22 @@ def test_state_on_disk_takes_a_fraction_of_the_memory(tmp_path: Path) -> None:
     }
     assert grown["memory"] > 140
     assert grown["disk"] < 100, grown
+
+
+def test_a_table_that_could_not_be_made_anew_can_be_when_there_is_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who begins anew on a full disk, such as a standby, tries again later with the same table."""
+    table = DiskDict(folder / "table")
+
+    def full(_table: DiskDict) -> None:
+        raise StateFullError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DiskDict, "_opened", full)
+        with pytest.raises(StateFullError):
+            table.clear()
+    table.clear()
+    table.update([("a", [1])])
+    assert [("a", [1])] == list(table.items())
+    table.close()

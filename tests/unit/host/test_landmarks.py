@@ -8,6 +8,7 @@ import pytest
 from aiokafka import TopicPartition
 
 from services.host import remembered
+from services.host.beginnings import FirstRecordsGoneError
 from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks, OffsetsLostError
 from services.host.remembered import Note, Remembered, pack, read_note
 from services.host.segment_plan import SegmentPlan, plan_segment
@@ -180,6 +181,9 @@ class Read(Landmarks):
     async def last(self, *, from_offset: int = 0) -> Landmark | None:
         return self.found
 
+    async def all(self) -> list[Landmark]:
+        return [self.found] if self.found is not None else []
+
 
 def landmark(**more: Any) -> Landmark:
     given = {"segment": "shop.1", "partition": 0, "epoch": 1, "committed_ms": NOW_MS, "offsets": {"orders": 42}}
@@ -208,3 +212,50 @@ def test_a_landmark_that_should_remember_and_does_not_is_trouble(found: Landmark
     landmarks.found = found
     with pytest.raises(OffsetsLostError, match="is gone from there"):
         asyncio.run(landmarks.recall(Note(NOW_MS, 3, None)))
+
+
+EDGES = """
+flow: shop
+sources:
+  orders: {topic: orders}
+operators:
+  counts: {op: aggregate, input: orders, by: [item], emit: {n: count()}}
+  totals: {op: aggregate, input: counts, by: [n], emit: {m: count()}}
+sinks:
+  out: {input: totals, topic: results}
+"""
+
+
+def reader() -> SegmentPlan:
+    """The segment that reads the flow's last edge."""
+    graph = parse_graph(EDGES)
+    return plan_segment(graph, graph.segments[-1].id, {"orders": 1, "results": 1})
+
+
+@pytest.mark.parametrize(
+    ("found", "is_fine"),
+    [
+        (None, False),
+        (landmark(offsets={"orders": 42}), False),
+        (landmark(offsets={reader().inputs[0].topic: 3}, partition=1), False),
+        (landmark(segment="shop.of-the-revision-before", offsets={reader().inputs[0].topic: 3}), True),
+    ],
+    ids=["nobody", "who reads another topic", "who reads another partition", "a former revision"],
+)
+def test_who_is_first_to_read_an_edge_reads_all_of_it_or_nothing(found: Landmark | None, is_fine: bool) -> None:
+    """A reader may have been parked for longer than its edge keeps records: they would be skipped without a word. But
+    a revision's reader is new as well, and what is gone before it has been read."""
+    landmarks = Read("127.0.0.1:9092", reader(), 0)
+    landmarks.found = found
+    at = TopicPartition(reader().inputs[0].topic, 0)
+    asyncio.run(landmarks.check_read({at: 0}))
+    if is_fine:
+        asyncio.run(landmarks.check_read({at: 7}))
+    else:
+        with pytest.raises(FirstRecordsGoneError, match=f"--topic {at.topic}:0 --reset-offsets --to-offset 7 --exec"):
+            asyncio.run(landmarks.check_read({at: 7}))
+
+
+def test_a_source_begins_where_its_owner_lets_it_begin() -> None:
+    """Its records may be kept for an hour only, and nobody promised us more."""
+    asyncio.run(Read("127.0.0.1:9092", plan(), 0).check_read({AT: 7}))

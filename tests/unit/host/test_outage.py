@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.errors import KafkaConnectionError, UnknownTopicOrPartitionError
+from aiokafka.producer.sender import Sender
 
 from services.host import writer as writing
-from services.host.seat import is_passing
+from services.host.seat import Seat, is_passing
+from services.host.segment_plan import UnknownTopicError
 from services.host.writer import WriteError, Writer, WriterParams
 from services.registry.fenced import FencedWriter
 
@@ -34,6 +36,31 @@ def test_a_task_or_standby_waits_it_out(step: str) -> None:
         with pytest.raises(KafkaConnectionError) as caught:
             await (writer.connect(()) if step == "connect" else writer.fence())
         assert is_passing(caught.value)
+        await writer.stop()
+
+    asyncio.run(story())
+
+
+def test_a_topic_that_was_deleted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task is tried again and again, and recovers when the topic is back: but somebody must know which."""
+
+    async def found(*_: Any) -> int:
+        return 0
+
+    async def unknown(_client: object, _topic: str) -> set[int]:
+        raise UnknownTopicOrPartitionError
+
+    monkeypatch.setattr(Sender, "_find_coordinator", found)
+    monkeypatch.setattr(AIOKafkaClient, "_wait_on_metadata", unknown)
+
+    async def story() -> None:
+        writer, seat = Writer("127.0.0.1:1", "stig.s.0"), Seat(0, 1)
+        with pytest.raises(UnknownTopicError) as caught:
+            await writer.connect(["results"])
+        seat.failed(caught.value, has_committed=False)
+        assert is_passing(caught.value)
+        assert seat.reason is not None
+        assert "topic 'results' is not on the broker; make it again" in seat.reason
         await writer.stop()
 
     asyncio.run(story())

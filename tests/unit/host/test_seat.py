@@ -1,10 +1,12 @@
 """How often a task is tried again, and after what pause."""
 
-from aiokafka.errors import KafkaConnectionError
+import pytest
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from services.host.landmarks import OffsetsLostError
 from services.host.seat import BROKEN_MAX, FAILURES_MAX, PARKED_PAUSE_S_MAX, PARKED_PAUSE_S_MIN, Seat
 from services.host.streaks import FailsOnEverythingError
+from services.host.writer import WriteError
 
 
 def failed(seat: Seat, error: Exception, times: int = 1, *, has_committed: bool = False) -> Seat:
@@ -36,9 +38,18 @@ def test_lost_offsets_park_at_once() -> None:
     assert not failed(Seat(0, 1), OffsetsLostError("gone")).has_tries_left
 
 
-def test_an_outage_never_parks() -> None:
+def without_a_leader() -> WriteError:
+    """What a writer raises when one partition of a sink has no leader, and the coordinator answers."""
+    try:
+        raise WriteError("writing to sink/0") from KafkaTimeoutError()
+    except WriteError as error:
+        return error
+
+
+@pytest.mark.parametrize("outage", [KafkaConnectionError(), without_a_leader()], ids=["no broker", "no leader"])
+def test_an_outage_never_parks(outage: Exception) -> None:
     """It passes by itself, and then nobody is to wait long."""
-    seat = failed(Seat(0, 1), KafkaConnectionError(), 100)
+    seat = failed(Seat(0, 1), outage, 100)
     assert (True, 1.0) == (seat.has_tries_left, seat.restart_pause_s)
 
 

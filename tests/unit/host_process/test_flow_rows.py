@@ -50,6 +50,20 @@ def test_a_parked_slot_tells_its_reason(flow: Callable, placement: Callable, sta
     assert "no such topic" in row["trouble"][0]
 
 
+def test_a_slot_that_never_parks_tells_what_it_waits_for(
+    flow: Callable, placement: Callable, status: Callable, tell: Callable
+) -> None:
+    """A topic that was deleted may come back, so its task is tried for ever: somebody must hear which it is."""
+    view = RegistryView()
+    for message in (flow(), placement(), status(state="recovering", reason="topic 'results' is not on the broker")):
+        tell(view, message)
+    (row,) = flow_rows(view, ["a"])
+    (told,) = row["trouble"]
+    assert told.endswith("is tried again and again on a: topic 'results' is not on the broker")
+    tell(view, status(state="recovering"))
+    assert [] == flow_rows(view, ["a"])[0]["trouble"]
+
+
 def test_a_host_lives_only_under_its_newest_boot(host: Callable, placement: Callable, tell: Callable) -> None:
     """The report of a process that was replaced does not count for the new one."""
     from types import SimpleNamespace

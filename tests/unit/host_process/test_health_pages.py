@@ -8,9 +8,11 @@ from urllib.request import Request, urlopen
 import pytest
 
 from services.embedded.ports import choose_ports
+from services.host.clock import BrokerClock
 from services.host.exposition import exposition
 from services.host.health import HealthServer, plain
-from services.host.reports import Standing
+from services.host.meter import Meter
+from services.host.reports import Identity, Reports, Standing
 
 
 def test_pages_are_served_and_all_else_is_refused() -> None:
@@ -67,3 +69,18 @@ def test_prometheus_reads_states_lag_and_totals() -> None:
     assert 'stigmergy_segment_state{segment="od\\"d\\n",partition="1",state="parked"} 1' in lines
     assert 'stigmergy_operator_arrivals_total{flow="shop",operator="large",partition="0"} 7' in lines
     assert all(line.startswith(("#", "stigmergy_")) for line in lines)
+
+
+def test_totals_end_with_their_segment() -> None:
+    """A host that many flows pass through would tell of all of them for ever, in every scrape."""
+    reports = Reports(Identity("a", "1", 1.0), None, BrokerClock())  # type: ignore[arg-type]
+    for flow, operator in (("shop", "large"), ("shop", "counted"), ("bank", "large")):
+        meter = Meter(flow, f"{flow}.1", 0)
+        meter.begun()
+        meter.probe(operator, 10, 4)
+        reports._add_up(meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0))
+    ended = SimpleNamespace(
+        plan=SimpleNamespace(flow="shop", segment=SimpleNamespace(id="shop.1", operators=("large",)))
+    )
+    reports.remove(ended)  # type: ignore[arg-type]
+    assert [("bank", "large", 0), ("shop", "counted", 0)] == sorted(reports.totals)
