@@ -49,8 +49,10 @@ class _Operator:
 class Meter:
     """`fetched` and `begun` when a batch comes in, `probe` after each operator (a Program calls it)."""
 
-    def __init__(self, flow: str, segment: str, partition: int) -> None:
+    def __init__(self, flow: str, segment: str, partition: int, *, first: str) -> None:
+        """`first`: the segment's first operator, on whose row stands what is the task's and no operator's."""
         self._names = (flow, segment, partition)
+        self._first = first
         self._operators: dict[str, _Operator] = {}
         self._mark_s = time.perf_counter()
         self._arrived_s: dict[str, float] = {}
@@ -108,8 +110,15 @@ class Meter:
             self._latencies_ms.append(max(0.0, latency_ms))
 
     def report(self, host: str, second: int, *, lag: int, state_bytes: int, bytes_out: int) -> list[OperatorMetrics]:
-        """The sums of all operators that had something to do, which start again from zero."""
+        """The sums of all operators that had something to do, which start again from zero.
+
+        If none had, there is still a row when records were set aside, or wait: a stuck task must show. Without any rows
+        nothing starts again: a result may be written in a second in which nothing came.
+        """
         flow, segment, partition = self._names
+        set_aside = {"late": self.late, "dropped": self.dropped, "dead_letters": self.dead_letters}
+        if any(set_aside.values()) or (lag and not self._operators):
+            self._operators.setdefault(self._first, _Operator())
         latency_ms = Sketch.of(self._latencies_ms) if self._latencies_ms else None
         rows = [
             OperatorMetrics(
@@ -129,16 +138,14 @@ class Meter:
                 bytes_in=self.bytes_in,
                 bytes_out=bytes_out,
                 state_bytes=state_bytes,
-                late=self.late,
-                dropped=self.dropped,
-                dead_letters=self.dead_letters,
                 latency_ms=latency_ms,
+                **(set_aside if name == self._first else dict.fromkeys(set_aside, 0)),
             )
             for name, sums in sorted(self._operators.items())
         ]
-        self._operators = {}
-        self._wait_us = _Sums()
-        if rows:  # else they wait: a result may be written in a second in which nothing came
+        if rows:
+            self._operators = {}
+            self._wait_us = _Sums()
             self._latencies_ms = []
-        self.bytes_in = self.late = self.dropped = self.dead_letters = 0
+            self.bytes_in = self.late = self.dropped = self.dead_letters = 0
         return rows

@@ -258,8 +258,11 @@ class Task:
 
     def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
         """What was measured since the last report."""
-        written, self._writer.bytes_written = self._writer.bytes_written, 0
-        return self.meter.report(host, second, lag=lag, state_bytes=self._state_bytes, bytes_out=written)
+        written = self._writer.bytes_written
+        rows = self.meter.report(host, second, lag=lag, state_bytes=self._state_bytes, bytes_out=written)
+        if rows:  # else they are told with the next
+            self._writer.bytes_written = 0
+        return rows
 
     @property
     def _state_bytes(self) -> int:
