@@ -59,6 +59,8 @@ class Meter:
         self._wait_us = _Sums()
         self.bytes_in = 0
         self._latencies_ms: list[float] = []
+        self._uncommitted: list[tuple[float, float]] = []
+        """Latencies of results that nobody may read yet, and when they were finished."""
         self._write_waits = WriteWaits()
         self.late = 0
         self.dropped = 0
@@ -90,20 +92,32 @@ class Meter:
                 self._arrived_s[name] = now_s
         self._mark_s = now_s
 
-    def finished(self, latency_ms: float, written: Written | None = None) -> None:
+    def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:
         """A batch has gone through, so long after the last of its records was written at the source.
 
-        `written` tells when its results are: what they wait for on their way to a sink belongs to their latency.
+        `written` tells when its results are: what they wait for on their way to a sink belongs to their latency. So
+        does what they wait for the commit, if they are hidden until then.
         """
-        if written is None:
+        now_s = time.perf_counter()
+        if is_hidden and len(self._uncommitted) < LATENCIES_MAX:
+            self._uncommitted.append((latency_ms, now_s))
+        if written is not None:
+            written.add_done_callback(partial(self._landed, None if is_hidden else latency_ms, now_s))
+        elif not is_hidden:
             self._sample(latency_ms)
-        else:
-            written.add_done_callback(partial(self._landed, latency_ms, time.perf_counter()))
 
-    def _landed(self, latency_ms: float, finished_s: float, written: Written) -> None:
+    def committed(self) -> None:
+        """What was hidden may be read now. The bare way to the sink the model knows."""
+        now_s = time.perf_counter()
+        for latency_ms, finished_s in self._uncommitted:
+            self._sample(latency_ms + (now_s - finished_s) * 1e3 - self._write_waits.way_ms)
+        self._uncommitted.clear()
+
+    def _landed(self, latency_ms: float | None, finished_s: float, written: Written) -> None:
         if not written.cancelled() and written.exception() is None:
-            took_ms = (time.perf_counter() - finished_s) * 1e3
-            self._sample(latency_ms + self._write_waits.wait_ms(took_ms))
+            wait_ms = self._write_waits.wait_ms((time.perf_counter() - finished_s) * 1e3)
+            if latency_ms is not None:
+                self._sample(latency_ms + wait_ms)
 
     def _sample(self, latency_ms: float) -> None:
         if len(self._latencies_ms) < LATENCIES_MAX:

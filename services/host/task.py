@@ -116,6 +116,8 @@ class Task:
         self._dead: list[Entry] = []
         """Dead letters that the next commit writes."""
         self._dead_bytes = 0
+        self._hides = plan.graph.spec.delivery == "exactly_once"
+        """Whether its results are read only once they are committed."""
         self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
         self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._outputs = TaskOutputs(plan, partition, epoch, self._writer, failures=self._failures)
@@ -342,7 +344,8 @@ class Task:
         if self._failures:
             self._note_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
-            self.meter.finished(self._context.now_ms() - parcel.born_ms, written)
+            is_hidden = self._hides and any(outputs.values())
+            self.meter.finished(self._context.now_ms() - parcel.born_ms, written, is_hidden=is_hidden)
 
     def _note_streaks(self, came_in: Mapping[str, int], outputs: Mapping[str, Batch]) -> None:
         """Compare, for each part that can fail, what came in with what failed."""
@@ -394,6 +397,7 @@ class Task:
         self._progress.landed(await self._writer.commit(self.plan.group, offsets))
         self._is_dirty = False
         self._commit_times.committed(time.monotonic() - begun_s)
+        self.meter.committed()
         self._streaks.committed()
         self.commits += 1
 

@@ -20,7 +20,8 @@ class OperatorMetrics(Message, frozen=True, kw_only=True):
     - `late`, `dead_letters`: records set aside; `dropped`: late or unreadable ones of a source that another segment
       of the flow sets aside (one reader tells). Nothing else is ever dropped. They are the task's, whichever part they
       failed in, and stand on the row of the segment's first operator alone, so that they add up;
-    - `latency_ms`: from the source to here, of sampled records; with what their results waited to be written to a sink.
+    - `latency_ms`: from the source to here, of sampled records; with what their results waited to be written to a sink
+      and, exactly once, to be committed.
     """
 
     host: Name

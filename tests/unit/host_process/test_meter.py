@@ -148,6 +148,38 @@ def test_what_results_wait_to_be_written_belongs_to_their_latency(clock: Clock) 
     asyncio.run(story())
 
 
+def test_results_that_are_hidden_until_their_commit_count_from_then_on(clock: Clock) -> None:
+    """A reader of committed records waits for it, whenever the broker has got them. The way there the model knows."""
+
+    async def story() -> None:
+        meter = Meter("shop", "shop.1", 0, first="large")
+        meter.probe("large", 2, 2)
+        written: asyncio.Future[None] = asyncio.Future()
+        meter.finished(25.0, written, is_hidden=True)
+        clock.now_s += 0.010
+        written.set_result(None)
+        await asyncio.sleep(0)
+        meter.finished(30.0, is_hidden=True)
+        assert meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+        clock.now_s += 0.060
+        meter.committed()
+        meter.committed()
+        meter.probe("large", 1, 1)
+        (row,) = meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+        assert row.latency_ms is not None
+        assert (2, pytest.approx(25.0 + 60.0 + 30.0 + 50.0)) == (row.latency_ms.count, row.latency_ms.sum)
+
+    asyncio.run(story())
+
+
+def test_what_waits_for_a_commit_is_bounded(clock: Clock) -> None:
+    """However long a broker is away."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    for _ in range(3 * LATENCIES_MAX):
+        meter.finished(25.0, is_hidden=True)
+    assert LATENCIES_MAX == len(meter._uncommitted)
+
+
 def test_results_that_were_never_written_have_no_latency(clock: Clock) -> None:
     """Whoever does them again tells it."""
 
