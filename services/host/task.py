@@ -19,6 +19,7 @@ from pathlib import Path
 from aiokafka import TopicPartition
 
 from services.host.commit_times import CommitTimes
+from services.host.dead_letters import DeadLetters
 from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
@@ -29,7 +30,7 @@ from services.host.pace import FULL_PACE, Pace
 from services.host.portions import Portions
 from services.host.progress import Progress
 from services.host.segment_plan import SegmentPlan
-from services.host.set_aside import Entry, dead_letter, late_records
+from services.host.set_aside import late_records
 from services.host.streaks import Streaks
 from services.host.task_input import Parcel, TaskInputs
 from services.host.task_output import TaskOutputs
@@ -43,8 +44,6 @@ from topics.messages import OperatorMetrics, Origin
 
 TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
-DEAD_LETTERS_BYTES_MAX = 4_000_000
-"""What a task holds of them: with so many it commits, due or not."""
 
 ClockMs = Callable[[], int]
 Committed = Callable[[list[TopicPartition]], Awaitable[dict[TopicPartition, tuple[int, str]]]]
@@ -113,14 +112,12 @@ class Task:
         self._portions = Portions()
         self.landmarks = Landmarks(context.bootstrap, plan, partition)
         self._failures: list[Failure] = []
-        self._dead: list[Entry] = []
-        """Dead letters that the next commit writes."""
-        self._dead_bytes = 0
         self._hides = plan.graph.spec.delivery == "exactly_once"
         """Whether its results are read only once they are committed."""
         self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
         self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._outputs = TaskOutputs(plan, partition, epoch, self._writer, failures=self._failures)
+        self._dead_letters = DeadLetters(plan.flow, self._outputs)
         self._progress = Progress(
             plan, partition, epoch, memory=self._memory, landmarks=self.landmarks, writer=self._writer
         )
@@ -252,7 +249,7 @@ class Task:
 
     async def _commit_or_tell(self, *, is_last: bool) -> None:
         now_s = time.monotonic()
-        if is_last or self._commit_times.is_due(now_s=now_s) or self._dead_bytes > DEAD_LETTERS_BYTES_MAX:
+        if is_last or self._commit_times.is_due(now_s=now_s):
             await self._commit()
         elif self._commit_times.must_tell(now_s=now_s):
             await self._tell_news(self._context.now_ms())
@@ -342,7 +339,7 @@ class Task:
             late = late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
             await self._outputs.write_entries(late, self._context.now_ms())
         if self._failures:
-            self._note_failures(parcel, records, now_ms)
+            await self._note_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
             is_hidden = self._hides and any(outputs.values())
             self.meter.finished(self._context.now_ms() - parcel.born_ms, written, is_hidden=is_hidden)
@@ -357,7 +354,7 @@ class Task:
             found = errors.get(part, [])
             self._streaks.note(part, count, len(found), found[-1] if found else "")
 
-    def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
+    async def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
         self._failures.clear()
         self.meter.dead_letters += len(failures)
@@ -365,11 +362,8 @@ class Task:
         originals = parcel.originals
         if self.plan.inputs[0].source is not None and any(offset not in originals for offset in wanted):
             originals = {record.offset: record for record in records if record.offset in wanted}
-        letters = [
-            dead_letter(self.plan.flow, failure, parcel.origin, originals, now_ms=now_ms) for failure in failures
-        ]
-        self._dead += letters
-        self._dead_bytes += sum(len(value) for _, _, value in letters)
+        may_write = self._thread is None or self._streaks.is_clean
+        await self._dead_letters.add(failures, parcel.origin, originals, now_ms=now_ms, may_write=may_write)
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""
@@ -388,9 +382,7 @@ class Task:
 
     async def _commit(self) -> None:
         now_ms = self._context.now_ms()
-        await self._outputs.write_entries(self._dead, now_ms)
-        self._dead.clear()
-        self._dead_bytes = 0
+        await self._dead_letters.write(now_ms)
         await self._tell_news(now_ms)
         offsets = await self._progress.write(self._inputs, now_ms=now_ms)
         begun_s = time.monotonic()
