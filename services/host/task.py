@@ -11,7 +11,7 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ from services.isolated.caller import IsolatedCaller, IsolationParams
 from services.operators.batch import Batch
 from services.operators.calls import Caller
 from services.operators.failure import Failure
+from services.operators.slices import Slices
 from topics.flow import specs
 from topics.messages import OperatorMetrics, Origin
 
@@ -107,6 +108,7 @@ class Task:
         self.processed_ms: int | None = None
         """When it last processed records."""
         self._program = self._memory.program
+        self._slices = Slices(self._program)
         # A thread of its own, so that a function that hangs holds up nobody else's; its processes are tied to it.
         self._thread = ThreadPoolExecutor(1) if self._program.waits else None
         self._portions = Portions()
@@ -319,40 +321,37 @@ class Task:
                 self._touched()
 
     async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
-        """One batch through the program, and all that comes of it to the writer."""
-        self.meter.begun()
-        if self._thread is not None:
-            loop = asyncio.get_running_loop()
-            outputs = await loop.run_in_executor(self._thread, self._program.process, input_name, parcel.batch)
-        else:
-            outputs = self._program.process(input_name, parcel.batch)
-        self._failures += self._program.take_failures()
-        encoded = self._outputs.encode(outputs)
-        if self._failures or not self._streaks.is_clean:
-            self._note_streaks({input_name: len(records)}, outputs)
-        written = await self._outputs.write_sinks(encoded)
-        await self._outputs.write_edges(outputs, parcel, now_ms)
+        """One batch through the program, and all that comes of it to the writer, piece by piece."""
+        pieces = self._slices.run(input_name, parcel.batch)
+        came_in = {input_name: len(records)}
+        written, has_results = None, False
+        while (outputs := await self._next(pieces)) is not None:
+            self._failures += self._program.take_failures()
+            encoded = self._outputs.encode(outputs)
+            if self._failures or not self._streaks.is_clean:
+                tried = {**came_in, **self._slices.tried, **self._outputs.tried(outputs)}
+                self._streaks.compare(tried, self._failures)
+            came_in = {}
+            written = await self._outputs.write_sinks(encoded) or written
+            await self._outputs.write_edges(outputs, parcel, now_ms)
+            has_results = has_results or any(outputs.values())
+            if self._failures:
+                await self._note_failures(parcel, records, now_ms)
         self.meter.dropped += parcel.dropped
         if parcel.late.values:
             self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)
             late = late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
             await self._outputs.write_entries(late, self._context.now_ms())
-        if self._failures:
-            await self._note_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
-            is_hidden = self._hides and any(outputs.values())
+            is_hidden = self._hides and has_results
             self.meter.finished(self._context.now_ms() - parcel.born_ms, written, is_hidden=is_hidden)
 
-    def _note_streaks(self, came_in: Mapping[str, int], outputs: Mapping[str, Batch]) -> None:
-        """Compare, for each part that can fail, what came in with what failed."""
-        errors: dict[str, list[str]] = {}
-        for failure in self._failures:
-            errors.setdefault(failure.operator, []).append(failure.error)
-        tried = {**came_in, **self._program.tried, **self._outputs.tried(outputs)}
-        for part, count in tried.items():
-            found = errors.get(part, [])
-            self._streaks.note(part, count, len(found), found[-1] if found else "")
+    async def _next(self, pieces: Iterator[dict[str, Batch]]) -> dict[str, Batch] | None:
+        self.meter.begun()
+        if self._thread is None:
+            return next(pieces, None)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)
 
     async def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
