@@ -36,7 +36,7 @@ class Memory:
         self, plan: SegmentPlan, partition: int, *, bootstrap: str, caller: MakeCaller, folder: Path = TEMPORARY
     ) -> None:
         """`folder`: where state goes that does not stay in memory."""
-        self.meter = Meter(plan.flow, plan.segment.id, partition)
+        self.meter = Meter(plan.flow, plan.segment.id, partition, first=plan.segment.operators[0])
         self.program = segment_program(plan.graph, plan.segment, caller=caller, probe=self.meter.probe)
         on_disk = plan.graph.spec.state == "disk" and self.program.disk_tables
         self._disk = DiskState(self.program, folder / uuid.uuid4().hex) if on_disk else None

@@ -49,14 +49,18 @@ class _Operator:
 class Meter:
     """`fetched` and `begun` when a batch comes in, `probe` after each operator (a Program calls it)."""
 
-    def __init__(self, flow: str, segment: str, partition: int) -> None:
+    def __init__(self, flow: str, segment: str, partition: int, *, first: str) -> None:
+        """`first`: the segment's first operator, on whose row stands what is the task's and no operator's."""
         self._names = (flow, segment, partition)
+        self._first = first
         self._operators: dict[str, _Operator] = {}
         self._mark_s = time.perf_counter()
         self._arrived_s: dict[str, float] = {}
         self._wait_us = _Sums()
         self.bytes_in = 0
         self._latencies_ms: list[float] = []
+        self._uncommitted: list[tuple[float, float]] = []
+        """Latencies of results that nobody may read yet, and when they were finished."""
         self._write_waits = WriteWaits()
         self.late = 0
         self.dropped = 0
@@ -88,28 +92,47 @@ class Meter:
                 self._arrived_s[name] = now_s
         self._mark_s = now_s
 
-    def finished(self, latency_ms: float, written: Written | None = None) -> None:
+    def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:
         """A batch has gone through, so long after the last of its records was written at the source.
 
-        `written` tells when its results are: what they wait for on their way to a sink belongs to their latency.
+        `written` tells when its results are: what they wait for on their way to a sink belongs to their latency. So
+        does what they wait for the commit, if they are hidden until then.
         """
-        if written is None:
+        now_s = time.perf_counter()
+        if is_hidden and len(self._uncommitted) < LATENCIES_MAX:
+            self._uncommitted.append((latency_ms, now_s))
+        if written is not None:
+            written.add_done_callback(partial(self._landed, None if is_hidden else latency_ms, now_s))
+        elif not is_hidden:
             self._sample(latency_ms)
-        else:
-            written.add_done_callback(partial(self._landed, latency_ms, time.perf_counter()))
 
-    def _landed(self, latency_ms: float, finished_s: float, written: Written) -> None:
+    def committed(self) -> None:
+        """What was hidden may be read now. The bare way to the sink the model knows."""
+        now_s = time.perf_counter()
+        for latency_ms, finished_s in self._uncommitted:
+            self._sample(latency_ms + (now_s - finished_s) * 1e3 - self._write_waits.way_ms)
+        self._uncommitted.clear()
+
+    def _landed(self, latency_ms: float | None, finished_s: float, written: Written) -> None:
         if not written.cancelled() and written.exception() is None:
-            took_ms = (time.perf_counter() - finished_s) * 1e3
-            self._sample(latency_ms + self._write_waits.wait_ms(took_ms))
+            wait_ms = self._write_waits.wait_ms((time.perf_counter() - finished_s) * 1e3)
+            if latency_ms is not None:
+                self._sample(latency_ms + wait_ms)
 
     def _sample(self, latency_ms: float) -> None:
         if len(self._latencies_ms) < LATENCIES_MAX:
             self._latencies_ms.append(max(0.0, latency_ms))
 
     def report(self, host: str, second: int, *, lag: int, state_bytes: int, bytes_out: int) -> list[OperatorMetrics]:
-        """The sums of all operators that had something to do, which start again from zero."""
+        """The sums of all operators that had something to do, which start again from zero.
+
+        If none had, there is still a row when records were set aside, or wait: a stuck task must show. Without any rows
+        nothing starts again: a result may be written in a second in which nothing came.
+        """
         flow, segment, partition = self._names
+        set_aside = {"late": self.late, "dropped": self.dropped, "dead_letters": self.dead_letters}
+        if any(set_aside.values()) or (lag and not self._operators):
+            self._operators.setdefault(self._first, _Operator())
         latency_ms = Sketch.of(self._latencies_ms) if self._latencies_ms else None
         rows = [
             OperatorMetrics(
@@ -129,16 +152,14 @@ class Meter:
                 bytes_in=self.bytes_in,
                 bytes_out=bytes_out,
                 state_bytes=state_bytes,
-                late=self.late,
-                dropped=self.dropped,
-                dead_letters=self.dead_letters,
                 latency_ms=latency_ms,
+                **(set_aside if name == self._first else dict.fromkeys(set_aside, 0)),
             )
             for name, sums in sorted(self._operators.items())
         ]
-        self._operators = {}
-        self._wait_us = _Sums()
-        if rows:  # else they wait: a result may be written in a second in which nothing came
+        if rows:
+            self._operators = {}
+            self._wait_us = _Sums()
             self._latencies_ms = []
-        self.bytes_in = self.late = self.dropped = self.dead_letters = 0
+            self.bytes_in = self.late = self.dropped = self.dead_letters = 0
         return rows

@@ -6,13 +6,17 @@ So past a limit the task ends with `FailsOnEverythingError`, its transaction is 
 are. A streak belongs to the partition's seat on this host: it goes on after a restart from what was committed.
 """
 
+from collections.abc import Iterable, Mapping
+
+from services.operators.failure import Failure
+
 
 class FailsOnEverythingError(Exception):
     """A part of the task fails on one record after the other."""
 
 
 class Streaks:
-    """`note` what became of each batch, by part; `committed` when that counts, `rolled_back` when it does not."""
+    """`compare` what became of each batch, by part; `committed` when that counts, `rolled_back` when it does not."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -23,6 +27,15 @@ class Streaks:
     def is_clean(self) -> bool:
         """Whether nothing has failed since the last success: then a batch without failures need not be noted."""
         return not self._now
+
+    def compare(self, tried: Mapping[str, int], failures: Iterable[Failure]) -> None:
+        """Of each part that can fail: how many came in, and which of these failed."""
+        errors: dict[str, list[str]] = {}
+        for failure in failures:
+            errors.setdefault(failure.operator, []).append(failure.error)
+        for part, count in tried.items():
+            found = errors.get(part, [])
+            self.note(part, count, len(found), found[-1] if found else "")
 
     def note(self, part: str, tried: int, failed: int, last_error: str) -> None:
         """Of so many records so many failed. Raises FailsOnEverythingError past the limit."""

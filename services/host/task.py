@@ -11,7 +11,7 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 from aiokafka import TopicPartition
 
 from services.host.commit_times import CommitTimes
+from services.host.dead_letters import DeadLetters
 from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
@@ -29,7 +30,7 @@ from services.host.pace import FULL_PACE, Pace
 from services.host.portions import Portions
 from services.host.progress import Progress
 from services.host.segment_plan import SegmentPlan
-from services.host.set_aside import Entry, dead_letter, late_records
+from services.host.set_aside import late_records
 from services.host.streaks import Streaks
 from services.host.task_input import Parcel, TaskInputs
 from services.host.task_output import TaskOutputs
@@ -38,13 +39,12 @@ from services.isolated.caller import IsolatedCaller, IsolationParams
 from services.operators.batch import Batch
 from services.operators.calls import Caller
 from services.operators.failure import Failure
+from services.operators.slices import Slices
 from topics.flow import specs
 from topics.messages import OperatorMetrics, Origin
 
 TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
-DEAD_LETTERS_BYTES_MAX = 4_000_000
-"""What a task holds of them: with so many it commits, due or not."""
 
 ClockMs = Callable[[], int]
 Committed = Callable[[list[TopicPartition]], Awaitable[dict[TopicPartition, tuple[int, str]]]]
@@ -108,17 +108,18 @@ class Task:
         self.processed_ms: int | None = None
         """When it last processed records."""
         self._program = self._memory.program
+        self._slices = Slices(self._program)
         # A thread of its own, so that a function that hangs holds up nobody else's; its processes are tied to it.
         self._thread = ThreadPoolExecutor(1) if self._program.waits else None
         self._portions = Portions()
         self.landmarks = Landmarks(context.bootstrap, plan, partition)
         self._failures: list[Failure] = []
-        self._dead: list[Entry] = []
-        """Dead letters that the next commit writes."""
-        self._dead_bytes = 0
+        self._hides = plan.graph.spec.delivery == "exactly_once"
+        """Whether its results are read only once they are committed."""
         self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
         self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._outputs = TaskOutputs(plan, partition, epoch, self._writer, failures=self._failures)
+        self._dead_letters = DeadLetters(plan.flow, self._outputs)
         self._progress = Progress(
             plan, partition, epoch, memory=self._memory, landmarks=self.landmarks, writer=self._writer
         )
@@ -250,7 +251,7 @@ class Task:
 
     async def _commit_or_tell(self, *, is_last: bool) -> None:
         now_s = time.monotonic()
-        if is_last or self._commit_times.is_due(now_s=now_s) or self._dead_bytes > DEAD_LETTERS_BYTES_MAX:
+        if is_last or self._commit_times.is_due(now_s=now_s):
             await self._commit()
         elif self._commit_times.must_tell(now_s=now_s):
             await self._tell_news(self._context.now_ms())
@@ -258,8 +259,11 @@ class Task:
 
     def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
         """What was measured since the last report."""
-        written, self._writer.bytes_written = self._writer.bytes_written, 0
-        return self.meter.report(host, second, lag=lag, state_bytes=self._state_bytes, bytes_out=written)
+        written = self._writer.bytes_written
+        rows = self.meter.report(host, second, lag=lag, state_bytes=self._state_bytes, bytes_out=written)
+        if rows:  # else they are told with the next
+            self._writer.bytes_written = 0
+        return rows
 
     @property
     def _state_bytes(self) -> int:
@@ -317,41 +321,39 @@ class Task:
                 self._touched()
 
     async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
-        """One batch through the program, and all that comes of it to the writer."""
-        self.meter.begun()
-        if self._thread is not None:
-            loop = asyncio.get_running_loop()
-            outputs = await loop.run_in_executor(self._thread, self._program.process, input_name, parcel.batch)
-        else:
-            outputs = self._program.process(input_name, parcel.batch)
-        self._failures += self._program.take_failures()
-        encoded = self._outputs.encode(outputs)
-        if self._failures or not self._streaks.is_clean:
-            self._note_streaks({input_name: len(records)}, outputs)
-        written = await self._outputs.write_sinks(encoded)
-        await self._outputs.write_edges(outputs, parcel, now_ms)
+        """One batch through the program, and all that comes of it to the writer, piece by piece."""
+        pieces = self._slices.run(input_name, parcel.batch)
+        came_in = {input_name: len(records)}
+        written, has_results = None, False
+        while (outputs := await self._next(pieces)) is not None:
+            self._failures += self._program.take_failures()
+            encoded = self._outputs.encode(outputs)
+            if self._failures or not self._streaks.is_clean:
+                tried = {**came_in, **self._slices.tried, **self._outputs.tried(outputs)}
+                self._streaks.compare(tried, self._failures)
+            came_in = {}
+            written = await self._outputs.write_sinks(encoded) or written
+            await self._outputs.write_edges(outputs, parcel, now_ms)
+            has_results = has_results or any(outputs.values())
+            if self._failures:
+                await self._note_failures(parcel, records, now_ms)
         self.meter.dropped += parcel.dropped
         if parcel.late.values:
             self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)
             late = late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
             await self._outputs.write_entries(late, self._context.now_ms())
-        if self._failures:
-            self._note_failures(parcel, records, now_ms)
         if parcel.born_ms is not None:
-            self.meter.finished(self._context.now_ms() - parcel.born_ms, written)
+            is_hidden = self._hides and has_results
+            self.meter.finished(self._context.now_ms() - parcel.born_ms, written, is_hidden=is_hidden)
 
-    def _note_streaks(self, came_in: Mapping[str, int], outputs: Mapping[str, Batch]) -> None:
-        """Compare, for each part that can fail, what came in with what failed."""
-        errors: dict[str, list[str]] = {}
-        for failure in self._failures:
-            errors.setdefault(failure.operator, []).append(failure.error)
-        tried = {**came_in, **self._program.tried, **self._outputs.tried(outputs)}
-        for part, count in tried.items():
-            found = errors.get(part, [])
-            self._streaks.note(part, count, len(found), found[-1] if found else "")
+    async def _next(self, pieces: Iterator[dict[str, Batch]]) -> dict[str, Batch] | None:
+        self.meter.begun()
+        if self._thread is None:
+            return next(pieces, None)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)
 
-    def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
+    async def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
         self._failures.clear()
         self.meter.dead_letters += len(failures)
@@ -359,11 +361,8 @@ class Task:
         originals = parcel.originals
         if self.plan.inputs[0].source is not None and any(offset not in originals for offset in wanted):
             originals = {record.offset: record for record in records if record.offset in wanted}
-        letters = [
-            dead_letter(self.plan.flow, failure, parcel.origin, originals, now_ms=now_ms) for failure in failures
-        ]
-        self._dead += letters
-        self._dead_bytes += sum(len(value) for _, _, value in letters)
+        may_write = self._thread is None or self._streaks.is_clean
+        await self._dead_letters.add(failures, parcel.origin, originals, now_ms=now_ms, may_write=may_write)
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""
@@ -382,15 +381,14 @@ class Task:
 
     async def _commit(self) -> None:
         now_ms = self._context.now_ms()
-        await self._outputs.write_entries(self._dead, now_ms)
-        self._dead.clear()
-        self._dead_bytes = 0
+        await self._dead_letters.write(now_ms)
         await self._tell_news(now_ms)
         offsets = await self._progress.write(self._inputs, now_ms=now_ms)
         begun_s = time.monotonic()
         self._progress.landed(await self._writer.commit(self.plan.group, offsets))
         self._is_dirty = False
         self._commit_times.committed(time.monotonic() - begun_s)
+        self.meter.committed()
         self._streaks.committed()
         self.commits += 1
 

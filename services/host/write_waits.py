@@ -16,7 +16,12 @@ class WriteWaits:
     def __init__(self) -> None:
         self._took_ms: deque[float] = deque(maxlen=WRITES)
 
+    @property
+    def way_ms(self) -> float:
+        """To the broker and back; 0 while nobody knows."""
+        return min(self._took_ms, default=0.0)
+
     def wait_ms(self, took_ms: float) -> float:
         """Of a write that was answered after so long."""
         self._took_ms.append(took_ms)
-        return took_ms - min(self._took_ms)
+        return took_ms - self.way_ms

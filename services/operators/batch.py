@@ -92,6 +92,11 @@ class Batch:
             self.known_span_ms,
         )
 
+    def part(self, begin: int, end: int) -> "Batch":
+        """The records from one position to before another."""
+        columns = (self.values[begin:end], self.keys[begin:end], self.times[begin:end], self.offsets[begin:end])
+        return Batch(*columns, self.watermark_ms, self.known_span_ms)
+
     def with_values(self, values: list[Value]) -> "Batch":
         """The same records with other values."""
         return Batch(values, self.keys, self.times, self.offsets, self.watermark_ms, self.known_span_ms)
@@ -107,19 +112,24 @@ def merge(batches: Sequence[Batch]) -> Batch:
     Records return to the order of their origin, so a flow that splits a stream and unites it again gives the same order
     however its input was cut into batches. Where some record has no origin, the batches follow each other.
     """
+    joined = follow(batches)
+    if DERIVED in joined.offsets or sum(1 for batch in batches if batch.values) <= 1:
+        return joined
+    return joined.take(sorted(range(len(joined)), key=joined.offsets.__getitem__))
+
+
+def follow(batches: Sequence[Batch]) -> Batch:
+    """Batches of one stream, one behind the other, as one; the last one's watermark holds."""
     filled = [batch for batch in batches if batch.values]
     watermark_ms = batches[-1].watermark_ms
     if not filled:
         return Batch.empty(watermark_ms)
     if len(filled) == 1:
         return filled[0].with_watermark(watermark_ms)
-    joined = Batch(
+    return Batch(
         [value for batch in filled for value in batch.values],
         [key for batch in filled for key in batch.keys],
         [time for batch in filled for time in batch.times],
         [offset for batch in filled for offset in batch.offsets],
         watermark_ms,
     )
-    if DERIVED in joined.offsets:
-        return joined
-    return joined.take(sorted(range(len(joined)), key=joined.offsets.__getitem__))

@@ -15,6 +15,8 @@ from topics.flow import specs
 class FlatMap(Operator):
     """Columns repeated as often as each list is long."""
 
+    slice_records = 1_000
+
     def __init__(self, spec: specs.FlatMap) -> None:
         self._each = compile_column(spec.each)
         self._into = spec.into

@@ -39,6 +39,8 @@ Match = tuple[Group, int, Value | None, Value | None]
 class Join(Operator):
     """Tables `left` and `right`: the waiting records. Derived: `_due`, when each is given up, and `_next_number`."""
 
+    slice_records = 50  # few: nothing in the records themselves warns of a key for which thousands wait
+
     def __init__(self, spec: specs.Join) -> None:
         self._within_ms = spec.within_ms
         self._groups_of = (group_reader([left for left, _ in spec.on]), group_reader([right for _, right in spec.on]))

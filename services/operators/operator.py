@@ -18,6 +18,9 @@ class Operator:
     """The tables that need not fit into memory: the operator works on their entries one by one, and keeps no other copy
     of them."""
 
+    slice_records: int | None = None
+    """So many records at a time at most, because one may become many rows (`Slices`); None: any number."""
+
     def process(self, batch: Batch, port: int) -> Batch | tuple[Batch, ...]:
         """The results of this batch, with the new watermark. Ports count the inputs in the order the spec names them.
 

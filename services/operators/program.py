@@ -58,6 +58,8 @@ class Program:
         self.outputs = tuple(outputs)
         self.tried: dict[str, int] = {}
         """How many records of the last batch came to each operator that can fail."""
+        self.rows_made = 0
+        """By that operator which made most of them of the last batch."""
         self._failures: list[Failure] = []
         self._probe = probe
         call = caller or partial(LocalCaller, allow=allow)
@@ -72,6 +74,11 @@ class Program:
         reads = {name: tuple((feeds or {}).get(name, streams_read(spec))) for name, spec in operators.items()}
         makes = {name: streams_made(name, spec) for name, spec in operators.items()}
         self._plans = {each: self._plan(each, reads, makes) for each in self.inputs}
+        self.slice_records = {
+            name: min((each for step in plan if (each := step.operator.slice_records) is not None), default=None)
+            for name, plan in self._plans.items()
+        }
+        """How many records of each input may go in at a time; None: any number."""
         self.tables: dict[str, Table] = {
             f"{name}/{table_name}": table
             for name, operator in self._operators.items()
@@ -87,6 +94,7 @@ class Program:
         """Run a batch of the input `name`; returns a batch, perhaps empty, for each output that the input reaches."""
         streams = {name: batch}
         self.tried = {}
+        self.rows_made = 0
         for step in self._plans[name]:
             results = [step.operator.process(streams[stream], port) for stream, port in step.feeds]
             first = results[0]
@@ -96,9 +104,10 @@ class Program:
                 streams[step.outputs[0]] = first if len(results) == 1 else merge(cast(list[Batch], results))
             if isinstance(step.operator, Python):
                 self.tried[step.name] = sum(len(streams[stream]) for stream, _ in step.feeds)
+            went_out = sum(len(streams[stream]) for stream in step.outputs)
+            self.rows_made = max(self.rows_made, went_out)
             if self._probe is not None:
-                came_in = sum(len(streams[stream]) for stream, _ in step.feeds)
-                self._probe(step.name, came_in, sum(len(streams[stream]) for stream in step.outputs))
+                self._probe(step.name, sum(len(streams[stream]) for stream, _ in step.feeds), went_out)
         return {output: streams[output] for output in self.outputs if output in streams}
 
     def take_failures(self) -> list[Failure]:

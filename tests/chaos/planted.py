@@ -130,7 +130,7 @@ def window_lost_on_restart() -> None:
 def dead_letter_not_written() -> None:
     """A record that can't be processed is dropped without a word."""
 
-    def dropped(self: Any, *_: Any) -> None:
+    async def dropped(self: Any, *_: Any) -> None:
         self._failures.clear()
 
     Task._note_failures = dropped  # type: ignore[method-assign]

@@ -18,8 +18,10 @@ class OperatorMetrics(Message, frozen=True, kw_only=True):
     - `wait_us`: time a record waited before it was processed;
     - `lag`, `state_bytes`: as they were at the end of the second;
     - `late`, `dead_letters`: records set aside; `dropped`: late or unreadable ones of a source that another segment
-      of the flow sets aside (one reader tells). Nothing else is ever dropped;
-    - `latency_ms`: from the source to here, of sampled records; with what their results waited to be written to a sink.
+      of the flow sets aside (one reader tells). Nothing else is ever dropped. They are the task's, whichever part they
+      failed in, and stand on the row of the segment's first operator alone, so that they add up;
+    - `latency_ms`: from the source to here, of sampled records; with what their results waited to be written to a sink
+      and, exactly once, to be committed.
     """
 
     host: Name

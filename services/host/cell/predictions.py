@@ -1,7 +1,7 @@
 """What the leader of a flow predicts of its latency: the model's word, and what was learnt where the flow runs. Pure.
 
-Hosts tell how long records took up to the end of the last segments, until results were on their way to the sinks. What
-lies behind that, from there to the sinks' readers, only the model knows.
+Hosts tell how long records took up to the end of the last segments, until results were on their way to the sinks and,
+exactly once, committed. What lies behind that, from there to the sinks' readers, only the model knows.
 """
 
 import math

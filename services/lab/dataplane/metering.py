@@ -16,7 +16,7 @@ ROUNDS = 5_000
 
 def metering(repetitions: int) -> list[Row]:
     """What a batch through two operators costs its task's meter, and what a report of them costs."""
-    meter = Meter("flow", "segment", 0)
+    meter = Meter("flow", "segment", 0, first="filter")
     records = [SimpleNamespace(timestamp=0)] * BATCH
 
     def batch() -> None:

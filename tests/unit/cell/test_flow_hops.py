@@ -1,5 +1,7 @@
 """What a flow's hops cost wherever it runs."""
 
+import pytest
+
 from placement.model import Sink, Source, Task, chain
 from services.host.cell.flow_hops import FlowHops
 from services.host.cell.flow_model import commit_wait_ms, model_flow
@@ -24,9 +26,10 @@ def test_each_edge_is_a_hop_and_what_is_written_waits_for_its_commit() -> None:
     assert 3 * 4.0 + 2 * 50.0 == FlowHops.of(CHAIN.graph, hop_ms=4.0, commit_ms=50.0).total_ms
 
 
-def test_beyond_the_last_task_is_its_hop_to_the_sink() -> None:
-    """Hosts measure up to the end of the last task."""
-    hops = FlowHops.of(CHAIN.graph, hop_ms=4.0, commit_ms=0.0)
+@pytest.mark.parametrize("commit_ms", [0.0, 50.0])
+def test_beyond_the_last_task_is_its_hop_to_the_sink(commit_ms: float) -> None:
+    """Hosts measure up to the end of the last task, with the wait for its commit: the model must not add that again."""
+    hops = FlowHops.of(CHAIN.graph, hop_ms=4.0, commit_ms=commit_ms)
     assert 4.0 + 7.0 == hops.beyond_ms(CHAIN.graph, {0: "a", 1: "c"}, lambda a, b: {("c", "b"): 7.0}[a, b])
 
 

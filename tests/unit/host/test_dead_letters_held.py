@@ -1,4 +1,4 @@
-"""Dead letters wait in memory for their commit, so there may only be so many of them."""
+"""Dead letters wait in memory for their commit, but only so many of them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,11 +7,14 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from services.host import task as task_module
+from services.host import dead_letters
+from services.host.dead_letters import DeadLetters
 from services.host.fetch import Block
 from services.host.segment_plan import plan_segment
 from services.host.task import Task, TaskContext
+from services.operators.failure import Failure
 from topics.flow.file import parse_graph
+from topics.messages import Origin
 
 TEXT = """
 flow: shop
@@ -28,16 +31,18 @@ DEAD = "stig.flow.shop.dead-letters"
 
 
 class Broker:
-    """Stands for a Writer: counts what each commit brings, by topic."""
+    """Stands for a Writer: counts what each write and each commit brings, by topic."""
 
     bytes_written = 0
 
     def __init__(self) -> None:
         self.open: dict[str, int] = {}
+        self.most: dict[str, int] = {}
         self.commits: list[dict[str, int]] = []
 
     async def write(self, topic: str, _partition: int, _keys: Any, values: list[bytes], _times: Any) -> None:
         self.open[topic] = self.open.get(topic, 0) + len(values)
+        self.most[topic] = max(self.most.get(topic, 0), len(values))
 
     async def commit(self, _group: str, _offsets: Mapping[TopicPartition, tuple[int, str]]) -> dict[str, int]:
         self.commits.append(self.open)
@@ -45,17 +50,18 @@ class Broker:
         return {}
 
 
-def _poison(offset: int) -> SimpleNamespace:
-    return SimpleNamespace(offset=offset, timestamp=0, key=None, value=b"{", headers=())
+def _record(offset: int, value: bytes = b"{") -> SimpleNamespace:
+    return SimpleNamespace(offset=offset, timestamp=0, key=None, value=value, headers=())
 
 
 async def _nothing_committed(_partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
     return {AT: (0, "")}
 
 
-def test_a_flood_of_dead_letters_is_committed_before_it_fills_the_memory(monkeypatch: Any) -> None:
-    """Where commits are rare, seconds of poison input would be held as dead letters, each larger than its record."""
-    monkeypatch.setattr(task_module, "DEAD_LETTERS_BYTES_MAX", 10_000)
+def test_a_flood_of_dead_letters_is_written_before_it_fills_the_memory(monkeypatch: Any) -> None:
+    """One fetch of tiny poison records makes a hundred thousand of them, each far larger than its record. They need no
+    commit of their own: a flood must not make as many of these."""
+    monkeypatch.setattr(dead_letters, "HELD_BYTES_MAX", 10_000)
 
     async def story() -> None:
         broker: Any = Broker()
@@ -65,15 +71,38 @@ def test_a_flood_of_dead_letters_is_committed_before_it_fills_the_memory(monkeyp
         await task.recover(_nothing_committed)
         task._commit_times._shortest_s = 3_600.0
         running = asyncio.create_task(task.run())
-        for first in range(0, 300, 100):
-            task.take(task.fetched("orders", Block(_poison(offset) for offset in range(first, first + 100))))
-            async with asyncio.timeout(10):
-                while task._inputs.by_name["orders"].next_offset < first + 100:
-                    await asyncio.sleep(0)
-        committed = sum(each.get(DEAD, 0) for each in broker.commits)
+        good = _record(150, b'{"size": 3}')
+        poison = [_record(offset) for offset in range(301) if offset != 150]
+        task.take(task.fetched("orders", Block([*poison[:150], good, *poison[150:]])))
+        async with asyncio.timeout(10):
+            while task._inputs.by_name["orders"].next_offset < 301:
+                await asyncio.sleep(0)
+        assert 200 <= broker.open[DEAD]
+        assert 40 >= broker.most[DEAD]
+        assert not any(DEAD in each for each in broker.commits)
         task.stop()
         await running
-        assert 200 <= committed
-        assert 300 == sum(each.get(DEAD, 0) for each in broker.commits)
+        assert [300] == [each[DEAD] for each in broker.commits if DEAD in each]
+
+    asyncio.run(story())
+
+
+def test_while_a_slow_function_fails_on_everything_no_transaction_is_opened_for_its_letters(monkeypatch: Any) -> None:
+    """It would grow too old before the function's portions are done, and the broker would give it up."""
+    monkeypatch.setattr(dead_letters, "HELD_BYTES_MAX", 10_000)
+    written: list[int] = []
+
+    class Outputs:
+        async def write_entries(self, entries: list[Any], _now_ms: int) -> None:
+            written.append(len(entries))
+
+    async def story() -> None:
+        outputs: Any = Outputs()
+        letters = DeadLetters("shop", outputs)
+        failures = [Failure("slow", offset, "KeyError: 'size'", {}) for offset in range(100)]
+        await letters.add(failures, Origin("orders", 0, 0), {}, now_ms=0, may_write=False)
+        assert [] == written
+        await letters.write(0)
+        assert [100] == written
 
     asyncio.run(story())

@@ -1,4 +1,4 @@
-"""The latency of a result is told when it is written, not when it has left the task."""
+"""The latency of a result is told when it can be read, not when it has left the task."""
 
 import asyncio
 from types import SimpleNamespace
@@ -34,6 +34,9 @@ class Broker:
         self.answers.append(asyncio.Future())
         return self.answers[-1]
 
+    async def commit(self, *_: Any) -> dict[str, int]:
+        return {}
+
 
 def reported(task: Task) -> OperatorMetrics:
     (row,) = task.report("a", 7, lag=0)
@@ -68,5 +71,28 @@ def test_a_result_counts_when_the_broker_has_answered_for_it(partitions: int) ->
         written = reported(task).latency_ms
         assert written is not None
         assert (1, 30.0) == (written.count, written.min)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("delivery", "told"), [("at_least_once", [1, 0]), ("exactly_once", [0, 1])])
+def test_exactly_once_a_result_counts_when_it_is_committed(delivery: str, told: list[int]) -> None:
+    """Before that its reader sees nothing of it, and half of the commit interval may be most of its latency."""
+
+    async def story() -> None:
+        graph = parse_graph(TEXT + f"delivery: {delivery}\n")
+        plan = plan_segment(graph, graph.segments[0].id, {"orders": 1, "results": 1})
+        writer: Any = Broker()
+        task = Task(plan, 0, 3, TaskContext("127.0.0.1:1", now_ms=lambda: NOW_MS), on_room=lambda: None, writer=writer)
+        value = b'{"size": 3, "user": "a"}'
+        record: Any = SimpleNamespace(offset=0, value=value, timestamp=BORN_MS, key=None, headers=())
+        await task._process("orders", [record])
+        writer.answers[0].set_result(None)
+        await asyncio.sleep(0)
+        written = reported(task).latency_ms
+        await task._commit()
+        task.meter.probe("large", 1, 1)  # a row tells it
+        committed = reported(task).latency_ms
+        assert told == [each.count if each is not None else 0 for each in (written, committed)]
 
     asyncio.run(story())

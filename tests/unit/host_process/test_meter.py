@@ -29,7 +29,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def test_arrivals_gaps_service_and_outputs_are_summed_per_operator(clock: Clock) -> None:
     """The queueing model is made of just these."""
-    meter = Meter("shop", "shop.1", 0)
+    meter = Meter("shop", "shop.1", 0, first="large")
     for pause_s in (0.0, 1.0):
         clock.now_s += pause_s
         meter.begun()
@@ -43,19 +43,53 @@ def test_arrivals_gaps_service_and_outputs_are_summed_per_operator(clock: Clock)
 
 
 def test_what_did_not_reach_the_operators_is_counted_once(clock: Clock) -> None:
-    """Set aside here, or dropped because another reader of the source sets it aside."""
-    meter = Meter("shop", "shop.1", 0)
+    """Set aside here, or dropped because another reader of the source sets it aside. Who adds rows up, adds it once."""
+    meter = Meter("shop", "shop.1", 0, first="large")
     meter.late, meter.dropped, meter.dead_letters = 1, 2, 3
     rows = []
     for second in (7, 8):
+        meter.probe("count", 1, 1)
         meter.probe("large", 1, 1)
         rows += meter.report("a", second, lag=0, state_bytes=0, bytes_out=0)
-    assert [(1, 2, 3), (0, 0, 0)] == [(row.late, row.dropped, row.dead_letters) for row in rows]
+    told = {(row.second, row.operator): (row.late, row.dropped, row.dead_letters) for row in rows}
+    assert {(7, "count"): (0, 0, 0), (7, "large"): (1, 2, 3), (8, "count"): (0, 0, 0), (8, "large"): (0, 0, 0)} == told
+
+
+@pytest.mark.parametrize("worked", [(), ("count",)])
+def test_a_dead_letter_is_told_also_when_its_operator_had_nothing_to_do(clock: Clock, worked: tuple[str, ...]) -> None:
+    """A poison record alone in its second gives an empty batch; it must not vanish."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    meter.dead_letters, meter.bytes_in = 1, 7
+    for name in worked:
+        meter.probe(name, 1, 1)
+    rows = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    assert [*worked, "large"] == [row.operator for row in rows]
+    assert [*(0 for _ in worked), 1] == [row.dead_letters for row in rows]
+    assert {7} == {row.bytes_in for row in rows}
+    assert [] == meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+
+
+def test_a_task_that_is_stuck_tells_its_lag(clock: Clock) -> None:
+    """Nothing is handled, and that is the news. A task that works has rows, which all tell it."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    (row,) = meter.report("a", 7, lag=12, state_bytes=0, bytes_out=0)
+    assert ("large", 12, 0, 0) == (row.operator, row.lag, row.arrivals, row.service_us.count)
+    meter.probe("count", 1, 1)
+    assert ["count"] == [row.operator for row in meter.report("a", 8, lag=12, state_bytes=0, bytes_out=0)]
+
+
+def test_bytes_of_a_second_without_rows_are_told_with_the_next(clock: Clock) -> None:
+    """Blocks that only tell how far time has come are bytes, too."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    meter.bytes_in = 40
+    assert [] == meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    meter.probe("large", 1, 1)
+    assert [40] == [row.bytes_in for row in meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)]
 
 
 def test_a_report_starts_anew_but_gaps_reach_over_it(clock: Clock) -> None:
     """A gap between two reports is a gap like any other."""
-    meter = Meter("shop", "shop.1", 0)
+    meter = Meter("shop", "shop.1", 0, first="large")
     meter.begun()
     meter.probe("large", 1, 1)
     meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
@@ -69,7 +103,7 @@ def test_a_report_starts_anew_but_gaps_reach_over_it(clock: Clock) -> None:
 
 def test_waits_come_from_the_records_and_bytes_from_who_read_them(clock: Clock) -> None:
     """A record waits from when the broker got it."""
-    meter = Meter("shop", "shop.1", 0)
+    meter = Meter("shop", "shop.1", 0, first="large")
     records = [SimpleNamespace(value=b"12345", timestamp=1_000), SimpleNamespace(value=None, timestamp=1_000)]
     meter.fetched(records, now_ms=1_020)
     meter.bytes_in += 5
@@ -81,7 +115,7 @@ def test_waits_come_from_the_records_and_bytes_from_who_read_them(clock: Clock) 
 
 def test_latency_samples_are_bounded_and_taken_once(clock: Clock) -> None:
     """However many batches a second has, a row stays small."""
-    meter = Meter("shop", "shop.1", 0)
+    meter = Meter("shop", "shop.1", 0, first="large")
     meter.begun()
     meter.probe("large", 1, 1)
     for _ in range(3 * LATENCIES_MAX):
@@ -97,7 +131,7 @@ def test_what_results_wait_to_be_written_belongs_to_their_latency(clock: Clock) 
     """The first record of a transaction waits for brokers in other cities. The bare way to the sink the model knows."""
 
     async def story() -> None:
-        meter = Meter("shop", "shop.1", 0)
+        meter = Meter("shop", "shop.1", 0, first="large")
         meter.begun()
         meter.probe("large", 3, 3)
         for took_s in (0.010, 0.150, 0.012):
@@ -114,11 +148,43 @@ def test_what_results_wait_to_be_written_belongs_to_their_latency(clock: Clock) 
     asyncio.run(story())
 
 
+def test_results_that_are_hidden_until_their_commit_count_from_then_on(clock: Clock) -> None:
+    """A reader of committed records waits for it, whenever the broker has got them. The way there the model knows."""
+
+    async def story() -> None:
+        meter = Meter("shop", "shop.1", 0, first="large")
+        meter.probe("large", 2, 2)
+        written: asyncio.Future[None] = asyncio.Future()
+        meter.finished(25.0, written, is_hidden=True)
+        clock.now_s += 0.010
+        written.set_result(None)
+        await asyncio.sleep(0)
+        meter.finished(30.0, is_hidden=True)
+        assert meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+        clock.now_s += 0.060
+        meter.committed()
+        meter.committed()
+        meter.probe("large", 1, 1)
+        (row,) = meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+        assert row.latency_ms is not None
+        assert (2, pytest.approx(25.0 + 60.0 + 30.0 + 50.0)) == (row.latency_ms.count, row.latency_ms.sum)
+
+    asyncio.run(story())
+
+
+def test_what_waits_for_a_commit_is_bounded(clock: Clock) -> None:
+    """However long a broker is away."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    for _ in range(3 * LATENCIES_MAX):
+        meter.finished(25.0, is_hidden=True)
+    assert LATENCIES_MAX == len(meter._uncommitted)
+
+
 def test_results_that_were_never_written_have_no_latency(clock: Clock) -> None:
     """Whoever does them again tells it."""
 
     async def story() -> None:
-        meter = Meter("shop", "shop.1", 0)
+        meter = Meter("shop", "shop.1", 0, first="large")
         meter.probe("large", 2, 2)
         lost: asyncio.Future[None] = asyncio.Future()
         failed: asyncio.Future[None] = asyncio.Future()
@@ -134,7 +200,7 @@ def test_results_that_were_never_written_have_no_latency(clock: Clock) -> None:
 
 def test_a_latency_of_a_second_in_which_nothing_came_is_told_with_the_next(clock: Clock) -> None:
     """Of a thin flow just the results that waited longest would be missing."""
-    meter = Meter("shop", "shop.1", 0)
+    meter = Meter("shop", "shop.1", 0, first="large")
     meter.finished(125.0)
     assert [] == meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
     meter.probe("large", 1, 1)

@@ -23,7 +23,7 @@ class SilentMeter(Meter):
     def probe(self, name: str, came_in: int, went_out: int) -> None:
         pass
 
-    def finished(self, latency_ms: float, written: Written | None = None) -> None:
+    def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:
         pass
 
 
