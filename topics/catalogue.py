@@ -103,7 +103,6 @@ PLANS = Topic(
     written_by=("host", "placement"),
     read_by=("placement", "host", "cli", "api"),
     bytes_max=256 * KIB,
-    timestamps="LogAppendTime",
 )
 
 PROPOSALS = Topic(
@@ -117,7 +116,6 @@ PROPOSALS = Topic(
     written_by=("host",),
     read_by=("placement", "host", "cli", "api"),
     bytes_max=256 * KIB,
-    timestamps="LogAppendTime",
 )
 
 
@@ -188,7 +186,6 @@ LEASES = Topic(
     written_by=("placement", "host"),
     read_by=("placement", "host", "cli", "api"),
     bytes_max=4 * KIB,
-    timestamps="LogAppendTime",
 )
 
 MOVES = Topic(
@@ -319,7 +316,6 @@ METRICS_OPERATORS = Topic(
     written_by=("host",),
     read_by=("modelling", "cli", "api"),
     bytes_max=8 * KIB,
-    timestamps="LogAppendTime",
     compression="gzip",
 )
 
@@ -334,7 +330,6 @@ METRICS_HOSTS = Topic(
     written_by=("host",),
     read_by=("host", "modelling", "placement", "cli", "api"),
     bytes_max=8 * KIB,
-    timestamps="LogAppendTime",
     compression="gzip",
 )
 
@@ -349,7 +344,6 @@ METRICS_LINKS = Topic(
     written_by=("host",),
     read_by=("host", "modelling", "cli", "api"),
     bytes_max=8 * KIB,
-    timestamps="LogAppendTime",
     compression="gzip",
 )
 

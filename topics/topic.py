@@ -72,7 +72,8 @@ class Topic(Generic[M]):
     written_by: tuple[str, ...]
     read_by: tuple[str, ...]
     bytes_max: int = 64 * KIB
-    timestamps: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
+    timestamps: Literal["CreateTime", "LogAppendTime"] = "LogAppendTime"
+    """The broker's clock, which retention goes by, or the writer's, which may be wrong (decision 267)."""
     compression: Literal["producer", "gzip"] = "producer"
     """As the producer likes, or always gzip: the one codec that all our clients read without further packages."""
     proofread: bool = True

@@ -19,6 +19,7 @@ DEMO_SOURCE: Topic[Any] = Topic(
     written_by=("users",),
     read_by=("host", "users"),
     bytes_max=RECORD_BYTES_MAX,
+    timestamps="CreateTime",
 )
 
 

@@ -38,7 +38,6 @@ class EdgeOutput:
         if not batch.values:
             return
         for partition, part in self._parts(batch):
-            self._told_ms[partition] = batch.watermark_ms
             for start in range(0, len(part), BLOCK_ROWS_MAX):
                 rows = (
                     part
@@ -84,7 +83,7 @@ class EdgeOutput:
     def _encoded(self, partition: int, rows: Batch, origin: Origin, watermark_ms: int) -> Iterator[tuple[int, bytes]]:
         """One block, or several if one would be too large; a record that is too large by itself is a failure."""
         try:
-            yield partition, self._block(rows, origin, watermark_ms)
+            block = self._block(rows, origin, watermark_ms)
         except MessageError as error:
             if len(rows) == 1:
                 self._failures.append(Failure(self.output.stream, rows.offsets[0], str(error), rows.values[0]))
@@ -92,6 +91,9 @@ class EdgeOutput:
             half = len(rows) // 2
             yield from self._encoded(partition, rows.take(range(half)), origin, BEGINNING_MS)
             yield from self._encoded(partition, rows.take(range(half, len(rows))), origin, watermark_ms)
+        else:
+            self._told_ms[partition] = max(self._told_ms[partition], watermark_ms)
+            yield partition, block
 
     def _block(self, rows: Batch, origin: Origin, watermark_ms: int) -> bytes:
         block = Block(

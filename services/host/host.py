@@ -84,13 +84,17 @@ class Host:
         self.params = params
         self.boot_id = uuid.uuid4().hex
         self.view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
+        clock = BrokerClock()
         self._context = TaskContext(
-            params.bootstrap, params.allow, isolation=params.isolation, pace=Pace(params.slowness)
+            params.bootstrap,
+            params.allow,
+            broker_ms=clock.now_ms,
+            isolation=params.isolation,
+            pace=Pace(params.slowness),
         )
         self._broker = Broker(params.bootstrap)
         self._publisher = Publisher(params.bootstrap, f"stig.host.{params.name}")
         identity = Identity(params.name, self.boot_id, params.capacity)
-        clock = BrokerClock()
         self.reports = Reports(identity, self._publisher, clock)
         self._follower = RegistryFollower(
             params.bootstrap,

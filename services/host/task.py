@@ -58,11 +58,12 @@ def wall_clock_ms() -> int:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What all tasks of a host share."""
+    """What all tasks of a host share. `broker_ms`: the brokers' time, as well as it is known here."""
 
     bootstrap: str
     allow: tuple[str, ...] = ()
     now_ms: ClockMs = wall_clock_ms
+    broker_ms: Callable[[], float] = wall_clock_ms
     writer: WriterParams = field(default_factory=WriterParams)
     isolation: IsolationParams = field(default_factory=IsolationParams)
     state_folder: Path = TEMPORARY
@@ -327,7 +328,7 @@ class Task:
         written, has_results = None, False
         while (outputs := await self._next(pieces)) is not None:
             self._failures += self._program.take_failures()
-            encoded = self._outputs.encode(outputs)
+            encoded = self._outputs.encode(outputs, now_ms=round(self._context.broker_ms()))
             if self._failures or not self._streaks.is_clean:
                 tried = {**came_in, **self._slices.tried, **self._outputs.tried(outputs)}
                 self._streaks.compare(tried, self._failures)

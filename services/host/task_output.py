@@ -5,6 +5,7 @@ two steps: a task that fails on everything ends between them.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from services.host.edge_headers import born_header
 from services.host.edges import EdgeOutput
@@ -13,9 +14,14 @@ from services.host.segment_plan import Output, SegmentPlan
 from services.host.set_aside import Entry
 from services.host.task_input import Parcel
 from services.host.writer import NO_HEADERS, Headers, Writer, Written
-from services.operators.batch import Batch
+from services.operators.batch import BEGINNING_MS, Batch
 from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
+from topics.topic import MINUTE_MS
+
+AHEAD_MS_MAX = 30 * MINUTE_MS
+"""How far ahead of the clock a result's Kafka timestamp may be: half of what brokers allow unless told otherwise
+(`message.timestamp.after.max.ms`), and the rest is for clocks that differ."""
 
 EncodedSink = tuple[Output, Encoded, Partitioner]
 
@@ -27,6 +33,8 @@ class TaskOutputs:
         self, plan: SegmentPlan, partition: int, epoch: int, writer: Writer, *, failures: list[Failure]
     ) -> None:
         self._writer = writer
+        self._newest_ms = BEGINNING_MS
+        """The latest time that the clock has told: one that jumps back must not make old records of new ones."""
         self._sinks = [
             (output, SinkEncoder(output.sink, failures=failures), Partitioner(output.partitions, partition))
             for output in plan.outputs
@@ -38,10 +46,11 @@ class TaskOutputs:
             if output.sink is None
         ]
 
-    def encode(self, outputs: Mapping[str, Batch]) -> list[EncodedSink]:
+    def encode(self, outputs: Mapping[str, Batch], *, now_ms: int) -> list[EncodedSink]:
         """What goes to sinks. `outputs`: what the program gave, by stream."""
+        self._newest_ms = now_ms = max(self._newest_ms, now_ms)
         return [
-            (output, encoder.encode(outputs[output.stream]), partitioner)
+            (output, encoder.encode(_in_reach(outputs[output.stream], now_ms)), partitioner)
             for output, encoder, partitioner in self._sinks
             if outputs.get(output.stream)
         ]
@@ -109,3 +118,15 @@ class TaskOutputs:
                 [results.times[i] for i in chosen],
             )
         return written
+
+
+def _in_reach(batch: Batch, now_ms: int) -> Batch:
+    """Results with times that brokers take as timestamps: those too far ahead get that of their writing (decision 267).
+
+    The broker would refuse the whole transaction, and again whenever it is tried anew.
+    """
+    latest_ms = now_ms + AHEAD_MS_MAX
+    if batch.span_ms[1] <= latest_ms:
+        return batch
+    times = [time_ms if time_ms <= latest_ms else now_ms for time_ms in batch.times]
+    return replace(batch, times=times, known_span_ms=None)

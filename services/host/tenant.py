@@ -234,6 +234,7 @@ def _seen(plan: SegmentPlan) -> tuple[object, ...]:
         plan.inputs,
         plan.outputs,
         plan.commit_interval_s,
+        plan.stretched_s_max,
         spec.delivery,
         spec.park_after,
         spec.state,

@@ -14,6 +14,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import CoordinationType
 from aiokafka.errors import (
+    InvalidTimestampError,
     KafkaError,
     MessageSizeTooLargeError,
     ProducerClosed,
@@ -186,6 +187,12 @@ class Writer:
             raise WriteError(f"{self.transactional_id}: {waited}") from RequestTimedOutError(waited)
         except MessageSizeTooLargeError as error:
             raise WriteError(f"{self.transactional_id}: the broker refuses a record as too large: {error!r}") from error
+        except InvalidTimestampError as error:
+            raise WriteError(
+                f"{self.transactional_id}: the broker refuses a record's time on {self._refusing(error)}: it is too "
+                "far from the broker's clock; set message.timestamp.type=LogAppendTime there, or more in "
+                "message.timestamp.after.max.ms and before.max.ms, and see whether this host's clock is right"
+            ) from error
         except (KafkaError, AssertionError) as error:
             raise WriteError(f"{self.transactional_id}: the transaction failed: {error!r}") from error
 
@@ -202,6 +209,11 @@ class Writer:
         await self._producer.commit_transaction()
         self._open = False
         return landed
+
+    def _refusing(self, error: KafkaError) -> str:
+        """The topics for which the broker has answered with such an error."""
+        answered = [(topic, each) for topic, each in self._sent if each.done() and not each.cancelled()]
+        return ", ".join(sorted({topic for topic, each in answered if type(each.exception()) is type(error)}))
 
     async def stop(self) -> None:
         """Leave. An open transaction is aborted, so that readers of committed records need not wait for it."""

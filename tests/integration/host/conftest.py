@@ -15,7 +15,7 @@ from services.host.changelog import changelog_topics
 from services.host.plan_topics import declarations
 from services.host.segment import Segment
 from services.host.segment_plan import SegmentPlan, plan_segment
-from services.host.task import TaskContext
+from services.host.task import ClockMs, TaskContext, wall_clock_ms
 from services.operators.wiring import segment_program
 from topics import admin
 from topics.flow.file import parse_graph
@@ -34,6 +34,7 @@ class Bench:
     sink: str
     partitions: int
     folder: Path
+    now_ms: ClockMs = wall_clock_ms
     segments: list[Segment] = field(default_factory=list)
     states: list[tuple[int, str, str | None]] = field(default_factory=list)
 
@@ -60,7 +61,7 @@ class Bench:
 
     def segment(self, plan: SegmentPlan, *, allow: Sequence[str] = ()) -> Segment:
         """One segment, not begun, that `stop` will stop."""
-        context = TaskContext(self.bootstrap, allow=tuple(allow))
+        context = TaskContext(self.bootstrap, allow=tuple(allow), now_ms=self.now_ms)
         self.segments.append(Segment(plan, context, data_folder=self.folder, on_state=self._note))
         return self.segments[-1]
 

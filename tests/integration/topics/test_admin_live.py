@@ -97,7 +97,7 @@ def test_a_topic_with_other_settings_is_reported_and_left_alone(admin: AdminClie
         **settings,
         "retention.ms": "60000",
         "cleanup.policy": "compact",
-        "message.timestamp.type": "LogAppendTime",
+        "message.timestamp.type": "CreateTime",
     }
     wrong["max.message.bytes"] = "1000"
     admin.create_topics([NewTopic(declared.name, 2, 1, config=wrong)])[declared.name].result()
@@ -105,7 +105,7 @@ def test_a_topic_with_other_settings_is_reported_and_left_alone(admin: AdminClie
         Difference(declared.name, "partitions", "1", "2"),
         Difference(declared.name, "cleanup.policy", "delete", "compact"),
         Difference(declared.name, "retention.ms", "2592000000", "60000"),
-        Difference(declared.name, "message.timestamp.type", "CreateTime", "LogAppendTime"),
+        Difference(declared.name, "message.timestamp.type", "LogAppendTime", "CreateTime"),
         Difference(declared.name, "max.message.bytes", settings["max.message.bytes"], "1000"),
     }
     for _ in range(2):

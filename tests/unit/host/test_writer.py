@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import MessageSizeTooLargeError
+from aiokafka.errors import InvalidTimestampError, MessageSizeTooLargeError
 
 from services.host.writer import WriteError, Writer
 
@@ -80,6 +80,19 @@ def test_nothing_is_committed_if_an_output_is_refused() -> None:
         with pytest.raises(WriteError, match="too large"):
             await commit
         assert "commit" not in broker.done
+
+    asyncio.run(story())
+
+
+def test_a_time_that_the_broker_refuses_is_told_with_the_topic_and_what_to_do() -> None:
+    """The limit is the user's, and stands on the sink's topic; the words are what they read of a parked partition."""
+
+    async def story() -> None:
+        broker = SlowBroker()
+        commit = await committing(broker)
+        broker.acknowledged.set_exception(InvalidTimestampError())
+        with pytest.raises(WriteError, match="refuses a record's time on results: it is too far"):
+            await commit
 
     asyncio.run(story())
 

@@ -163,6 +163,22 @@ def test_a_plan_that_reads_or_writes_elsewhere_is_a_new_segment(
     assert ["plan", "begin", "own 0@1", "plan", "stop", "begin", "own 0@1"] == NOTES
 
 
+def test_a_new_latency_bound_reaches_a_running_segment(
+    story: Callable, flow: Callable, placement: Callable, flow_text: str
+) -> None:
+    """2 s leave the shortest commit interval as it was, and still bound how far a slow one may be stretched."""
+    placements = {0: placement()}
+
+    def bound(tenant: Tenant, trouble: Trouble) -> None:
+        graph = parse_graph(flow_text + "qos: {latency_ms: 2000}\n")
+        before, trouble.plan = trouble.plan, plan_segment(graph, graph.segments[0].id, {"orders": 4, "results": 4})
+        assert before.commit_interval_s == trouble.plan.commit_interval_s
+        tenant.want(Wanted(flow(revision=2, text="other"), placements))
+
+    story(lambda tenant, _: tenant.want(Wanted(flow(), placements)), bound)
+    assert ["plan", "begin", "own 0@1", "plan", "stop", "begin", "own 0@1"] == NOTES
+
+
 def test_what_cannot_run_parks_with_its_reason_and_is_tried_when_things_change(
     story: Callable, flow: Callable, placement: Callable
 ) -> None:

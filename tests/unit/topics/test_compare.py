@@ -29,7 +29,7 @@ def test_a_missing_topic_is_one_difference() -> None:
     [
         ("cleanup.policy", "delete"),
         ("cleanup.policy", "compact,delete"),
-        ("message.timestamp.type", "LogAppendTime"),
+        ("message.timestamp.type", "CreateTime"),
         ("max.message.bytes", "1000"),
         ("min.insync.replicas", "2"),
         ("compression.type", "zstd"),
