@@ -1,4 +1,4 @@
-"""Flows that come at the same moment compete for the same hosts: their leaders refuse each other, and all get a place."""
+"""Flows that come at the same moment compete for the same hosts: leaders refuse each other, and all get a place."""
 
 from dataclasses import replace
 from random import Random
