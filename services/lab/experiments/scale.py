@@ -107,7 +107,9 @@ FIG_4 = Experiment(
     seeds=10,
     reading="Targets and budget are in the compact form in which ants count themselves. On the live topics the same "
     "messages are about twice as large, and so is their share "
-    "([decision 0230](decisions/0230-two-sizes-of-an-ant.md))",
+    "([decision 0230](decisions/0230-two-sizes-of-an-ant.md)). Success is to be read beside the mean latencies: who "
+    "ignores latency leaves some hosts empty, and finds room there for the largest tasks "
+    "([decision 0264](decisions/0264-whom-figure-4-leaves-out.md))",
     x_label="hosts",
     y_label="success rate",
 )
