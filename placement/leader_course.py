@@ -48,6 +48,8 @@ class Course:
         self._search: Search | None = None
         self._failures = 0
         """Attempts that failed in a row."""
+        self._missed = 0
+        """Of these, those that failed because ants did not come back in time."""
         self._gave_up = 0
         """How often in a row."""
 
@@ -71,7 +73,7 @@ class Course:
 
     def begin(self, reason: Reason, *, now_ms: float) -> list[LeaderEffect]:
         """Start to look for a complete placement, whatever was under way."""
-        self._failures = 0
+        self._failures = self._missed = 0
         return self._begin(reason, now_ms=now_ms)
 
     def begin_again(self, *, now_ms: float) -> list[LeaderEffect]:
@@ -79,13 +81,17 @@ class Course:
         assert self.attempt is not None
         return self._begin(self.attempt.reason, now_ms=now_ms)
 
-    def fail(self, why: str, *, now_ms: float) -> list[LeaderEffect]:
-        """The attempt failed: begin anew with fresh ants, or rest for a while."""
+    def fail(self, why: str, *, now_ms: float, missed: bool = False) -> list[LeaderEffect]:
+        """The attempt failed: begin anew with fresh ants, or rest for a while. `missed`: ants were waited for in vain.
+
+        Only then is it worth waiting longer for the next ones. A host that refused was quick to say so (decision 263).
+        """
         abandoned = self._abandon_enforcement()
         search, params = self._search, self._means.params
         assert search is not None
         attempt = search.attempt
         self._failures += 1
+        self._missed += missed or not params.learn_patience
         watching = attempt.reason in OPTIONAL
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
         affordable = not watching or (bool(self.lessons) and self.rounds.are_free(self._flow, now_ms=now_ms))
@@ -157,7 +163,7 @@ class Course:
             assert self._standing.enforcing is not None
             stops = {stop.host for stop in self._standing.enforcing.ant.stops}
             self.lessons.shun(*sorted(stops - set(self._standing.running.values())), now_ms=now_ms)
-            return self.fail("the enforcement ant did not come back", now_ms=now_ms)
+            return self.fail("the enforcement ant did not come back", now_ms=now_ms, missed=True)
         return self._on_ant_home(timer, now_ms=now_ms, rng=rng) if self.phase is Phase.SEARCHING else []
 
     def _on_ant_home(
@@ -170,7 +176,8 @@ class Course:
         if search.stage is Stage.FOUND:
             waits = self.weighing.awaits_measure(search.attempt.reason) and not isinstance(news, TimerFired)
             return [] if waits else self._decide(now_ms=now_ms)
-        return self.fail(search.why, now_ms=now_ms) if search.stage is Stage.FAILED else [*effects]
+        failed = search.stage is Stage.FAILED
+        return self.fail(search.why, now_ms=now_ms, missed=True) if failed else [*effects]
 
     def _on_measured(self, news: Measured, *, now_ms: float) -> list[LeaderEffect]:
         if news.round != self.round:
@@ -190,7 +197,7 @@ class Course:
         if self._means.params.heed_refusals:
             self.lessons.learn(news)
         why = "the enforcement ant came back too late" if news.committed else news.why
-        return self.fail(why, now_ms=now_ms)
+        return self.fail(why, now_ms=now_ms, missed=news.committed)
 
     def _on_tap_answered(self, news: TapAnswered, *, now_ms: float) -> list[LeaderEffect]:
         enforcing = self._standing.enforcing
@@ -223,7 +230,7 @@ class Course:
             self.round,
             bounds,
             means,
-            tries=self._failures,
+            tries=self._missed,
             paid=standing.plan is not None,
             probing=self._gave_up > 0,
         )

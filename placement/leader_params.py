@@ -36,8 +36,8 @@ class LeaderParams:
     trip of so many times the shortest way. None: as long as routing ants, where busy machines hold up both."""
     max_releases: int = 3
     """Releases of ants for one chain before an attempt fails."""
-    max_attempts: int = 4
-    """Attempts before the leader gives up for a while."""
+    max_attempts: int = 8
+    """Attempts before the leader gives up for a while. One that was refused met a rival, and the next may not."""
     max_failed_searches: int = 4
     """So many searches from which nobody brought a placement home are enough for that, too."""
     retry_after_ms: float = 10_000.0

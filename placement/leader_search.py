@@ -63,7 +63,7 @@ class Search:
         paid: bool,
         probing: bool = False,
     ) -> None:
-        """`tries` failed before this one, so patience is longer; `paid`: the ants are paid for from the budget.
+        """So many `tries` missed their ants before this one, so patience is longer; `paid`: from the budget.
 
         `probing`: the leader has given up before and only looks, with few ants, whether there is room by now.
         """

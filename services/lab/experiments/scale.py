@@ -7,6 +7,7 @@ compact form in which ants count themselves, and as it would travel on the live 
 
 import math
 from random import Random
+from statistics import fmean
 
 from placement.model import Flow, Network, Problem
 from placement.simulator.body import Body
@@ -64,6 +65,7 @@ def _one_size(network: Network, flows: list[Flow], seed: int, size: int) -> list
         Sample(f"success rate of ants, {label}", success, "share", seed=seed, series="ants", x=size),
         *_rivals(Problem(network, tuple(flows)), len(running), seed, size),
         Sample(f"of these at the first attempt, {label}", at_once / len(flows), "share", seed=seed),
+        Sample(f"mean latency of ants, {label}", fmean(map(body.latency_ms, running)), "ms", seed=seed),
         Sample(f"control share of link traffic in steady state, {label}", share, "%", seed=seed),
         Sample(f"the same with the sizes of the live topics, {label}", wire_share, "%", seed=seed),
         Sample(f"control traffic of all placements, {label}", burst / 1e6, "MB hops", seed=seed),
@@ -85,6 +87,7 @@ def _rivals(problem: Problem, ants: int, seed: int, size: int) -> list[Sample]:
         placed[name] = found.placed
         measure = f"success rate of {name} in turn, {label}"
         samples.append(Sample(measure, found.placed / queries, "share", seed=seed, series=f"{name} in turn", x=size))
+        samples.append(Sample(f"mean latency of {name} in turn, {label}", found.mean_ms, "ms", seed=seed))
         if strategy is None:
             measure = f"queries whose exact search stopped without a proof, {label}"
             samples.append(Sample(measure, float(found.stopped), "queries", None, Statistic.SUM, seed))
@@ -104,7 +107,9 @@ FIG_4 = Experiment(
     seeds=10,
     reading="Targets and budget are in the compact form in which ants count themselves. On the live topics the same "
     "messages are about twice as large, and so is their share "
-    "([decision 0230](decisions/0230-two-sizes-of-an-ant.md))",
+    "([decision 0230](decisions/0230-two-sizes-of-an-ant.md)). Success is to be read beside the mean latencies: who "
+    "ignores latency leaves some hosts empty, and finds room there for the largest tasks "
+    "([decision 0264](decisions/0264-whom-figure-4-leaves-out.md))",
     x_label="hosts",
     y_label="success rate",
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from random import Random
+from statistics import fmean
 
 from placement.evaluator_incremental import Ledger
 from placement.model import Placement, Problem
@@ -31,6 +32,8 @@ class InTurn:
     """Queries placed, and those for which the exact search stopped before it found a place or ruled all out."""
 
     placed: int
+    mean_ms: float
+    """Latency of those that were placed."""
     stopped: int = 0
 
 
@@ -38,7 +41,7 @@ def placed_in_turn(problem: Problem, strategy: Strategy | None, *, rng: Random, 
     """Place flow after flow, each given those before it."""
     ledger = Ledger(problem.network, background=problem.host_loads, wire_background=problem.wire_loads)
     index = problem.network.host_index
-    placed = stopped = 0
+    stopped = 0
     for flow in problem.flows:
         alone = Problem(problem.network, (flow,), tuple(ledger.loads), tuple(ledger.wire_loads))
         try:
@@ -53,5 +56,5 @@ def placed_in_turn(problem: Problem, strategy: Strategy | None, *, rng: Random, 
         except NoFeasibleHost:
             continue
         ledger.put(flow, [index[found.hosts[flow.name, task.name]] for task in flow.tasks])
-        placed += 1
-    return InTurn(placed, stopped)
+    latencies_ms = [ledger.latency(name).mean_ms for name in sorted(ledger.running)]
+    return InTurn(len(latencies_ms), fmean(latencies_ms), stopped)

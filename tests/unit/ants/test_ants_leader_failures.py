@@ -19,6 +19,7 @@ from placement.leader_events import (
     Published,
     TimerFired,
 )
+from placement.leader_params import LeaderParams
 from placement.leader_phases import Phase
 from placement.queueing import Load
 from tests.unit.ants.leader_stage import PARAMS, Stage
@@ -34,6 +35,27 @@ def test_a_refused_plan_sends_fresh_ants() -> None:
     stage.tell(Enforced(1, committed=False, why="too dear"))
     assert stage.sent(Cancellation)
     assert stage.sent(RoutingAnt)
+
+
+def test_after_a_refusal_ants_are_not_waited_for_any_longer_than_before() -> None:
+    """A host that says no says so in time: among many rivals patience that doubles makes seconds of a few refusals."""
+
+    def patience_after(news: Enforced | TimerFired, params: LeaderParams = PARAMS) -> float:
+        stage = Stage(params=params)
+        stage.tell(Place())
+        stage.ants_return()
+        (first,) = stage.found(SetTimer)
+        stage.report("x", "x")
+        stage.report("x", "x")
+        stage.tell(news)
+        stage.ants_return()
+        (again,) = stage.found(SetTimer)
+        return float(again.at_ms / first.at_ms)
+
+    assert 1.0 == patience_after(Enforced(1, committed=False, why="too dear"))
+    assert 2.0 == patience_after(TimerFired("patience"))  # this one was missed: the network may be slower than it was
+    literal = replace(PARAMS, learn_patience=False)
+    assert 2.0 == patience_after(Enforced(1, committed=False, why="too dear"), literal)
 
 
 def test_a_lost_enforcement_ant_is_given_up_and_fenced() -> None:
