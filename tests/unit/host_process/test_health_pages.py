@@ -75,7 +75,7 @@ def test_totals_end_with_their_segment() -> None:
     """A host that many flows pass through would tell of all of them for ever, in every scrape."""
     reports = Reports(Identity("a", "1", 1.0), None, BrokerClock())  # type: ignore[arg-type]
     for flow, operator in (("shop", "large"), ("shop", "counted"), ("bank", "large")):
-        meter = Meter(flow, f"{flow}.1", 0)
+        meter = Meter(flow, f"{flow}.1", 0, first=operator)
         meter.begun()
         meter.probe(operator, 10, 4)
         reports._add_up(meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0))
