@@ -2,7 +2,7 @@
 
 Whenever a report lands on a topic with append times, the broker has looked at its clock between our sending and its
 answer. Of the last few such exchanges the fastest one tells the difference best, as in NTP: it can be wrong by half its
-round trip at most.
+round trip at most. Where the newest contradicts it, somebody has set a clock, and the newest alone counts.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 
 SAMPLES = 16
+SLACK_MS = 10.0
+"""What clocks that nobody sets may drift apart meanwhile, and more than what a stamp is cut by."""
 
 
 def local_ms() -> float:
@@ -40,6 +42,11 @@ class BrokerClock:
         """Something was sent and answered at these local times, and stamped by the broker in between."""
         # A stamp is cut to whole milliseconds: on average it is half of one too early.
         offset_ms = stamped_ms + 0.5 - (sent_ms + answered_ms) / 2
-        self._exchanges.append((answered_ms - sent_ms, offset_ms))
+        took_ms = answered_ms - sent_ms
+        if took_ms < 0:
+            return  # our clock was set back meanwhile
+        if self._exchanges and abs(offset_ms - self.offset_ms) > (took_ms + min(self._exchanges)[0]) / 2 + SLACK_MS:
+            self._exchanges.clear()  # both can't be right: one of the clocks was set
+        self._exchanges.append((took_ms, offset_ms))
         self.offset_ms = min(self._exchanges)[1]
         self.is_set.set()

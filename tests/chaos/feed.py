@@ -20,6 +20,8 @@ from tests.chaos.ground import until
 
 USERS, ITEMS = 12, 5
 BEGIN_MS = 1_700_000_000_000
+FUTURE_MS = 4_102_444_800_000
+"""The year 2100."""
 STEP_MS = 40
 LATENESS_MS = 2_000
 
@@ -39,13 +41,20 @@ class Piece:
 
 
 def pieces(
-    seed: int, sources: Sequence[str], *, partitions: int, records: int, lasts_s: float, poison_at_s: Sequence[float]
+    seed: int,
+    sources: Sequence[str],
+    *,
+    partitions: int,
+    records: int,
+    lasts_s: float,
+    poison_at_s: Sequence[float],
+    begin_ms: int = BEGIN_MS,
 ) -> list[Piece]:
-    """All records of a scenario in the order of sending; the same for the same seed."""
+    """All records of a scenario in the order of sending; the same for the same seed. `begin_ms`: of event time."""
     rng = random.Random(seed)
     partitioner = Partitioner(partitions, 0)
     made: list[Piece] = []
-    newest_ms = BEGIN_MS
+    newest_ms = begin_ms
     for n in range(records):
         source = rng.choice(sources)
         newest_ms += rng.randrange(2 * STEP_MS)

@@ -101,7 +101,7 @@ class Run:
         plans = self._made()
         self._place(plans)
         feeder = Feeder(self.ground.bootstrap, self.topics, self.scenario.fed)
-        begun_ms = time.time_ns() // 1_000_000
+        begun_ms = None if self.scenario.is_ahead else time.time_ns() // 1_000_000
         feeder.start()
         try:
             self._happen()
@@ -141,8 +141,9 @@ class Run:
         """The flow's topics are made; its segments as hosts will see them."""
         admin = AdminClient({"bootstrap.servers": self.ground.bootstrap, "log_level": 0})
         count = self.scenario.partitions
-        # Sinks get the broker's time: results of years ago must stay, and gaps are measured by it.
-        config = {"retention.ms": "-1", "message.timestamp.type": "LogAppendTime"}
+        # Most sinks get the broker's time, by which gaps are measured; the others what a user's sink has by default.
+        stamped = "CreateTime" if self.scenario.is_ahead else "LogAppendTime"
+        config = {"retention.ms": "-1", "message.timestamp.type": stamped}
 
         def are_there() -> bool:
             missing = set(self.topics.values()) - set(admin.list_topics(timeout=TIMEOUT_S).topics)

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from tests.chaos.feed import Piece, pieces
+from tests.chaos.feed import BEGIN_MS, FUTURE_MS, Piece, pieces
 from tests.chaos.flows import CASES, Case
 
 FEED_S = 4.0
@@ -36,6 +36,7 @@ LASTS_S = {
     "long freeze": (11.0, 17.0),
 }
 LASTS_S_ELSE = (0.3, 2.0)
+AHEAD_SHARE = 0.25
 CLOCK_JUMPS_S = (-30 * 86_400, -3_600, -20, 20, 3_600, 30 * 86_400)
 
 
@@ -66,15 +67,20 @@ class Scenario:
     state: str
     faults: tuple[Fault, ...]
     fed: tuple[Piece, ...]
+    is_ahead: bool = False
+    """Whether event times are of the far future, and sinks carry them as users' sinks do by default."""
 
     def __str__(self) -> str:
         shape = f"{len(self.hosts)} hosts{' with standbys' if self.standbys else ''}, {self.partitions} partitions"
-        return f"{self.case.name}, {self.delivery}, {shape}, state on {self.state}: {'; '.join(map(str, self.faults))}"
+        ahead = ", of the future" if self.is_ahead else ""
+        faults = "; ".join(map(str, self.faults))
+        return f"{self.case.name}, {self.delivery}, {shape}, state on {self.state}{ahead}: {faults}"
 
 
 def scenario(seed: int) -> Scenario:
     """The same for the same seed."""
     rng = random.Random(seed)
+    is_ahead = random.Random(f"times/{seed}").random() < AHEAD_SHARE
     case = rng.choice(CASES)
     hosts = HOSTS[: rng.choice((2, 3))]
     partitions = rng.choice((1, 2, 3))
@@ -86,12 +92,13 @@ def scenario(seed: int) -> Scenario:
         records=rng.randrange(800, 2_000),
         lasts_s=FEED_S,
         poison_at_s=[fault.at_s for fault in faults if fault.kind == "poison"],
+        begin_ms=FUTURE_MS if is_ahead else BEGIN_MS,
     )
     delivery = rng.choice(("at_least_once", "exactly_once"))
     standbys = rng.random() < 0.4
     needs_disk = any(fault.kind == "disk full" for fault in faults)
     state = "disk" if needs_disk else rng.choice(("memory", "disk"))
-    return Scenario(seed, case, delivery, partitions, hosts, standbys, state, faults, tuple(fed))
+    return Scenario(seed, case, delivery, partitions, hosts, standbys, state, faults, tuple(fed), is_ahead)
 
 
 def _faults(rng: random.Random, case: Case, hosts: tuple[str, ...]) -> tuple[Fault, ...]:

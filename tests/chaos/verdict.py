@@ -81,13 +81,13 @@ def judge(
     read: Mapping[str, Sequence[Row]],
     order: Mapping[str, Lanes],
     *,
-    begun_ms: int,
+    begun_ms: int | None,
     teller: str | None = None,
 ) -> Verdict:
     """The verdict on a flow at rest. `read`: the records of all topics that its segments read, as they read them.
 
-    `begun_ms`: when the first record was sent. `teller`: the flow that sets its late and dead records aside, if it is
-    another one.
+    `begun_ms`: when the first record was sent; None where sinks do not have the broker's time of writing. `teller`: the
+    flow that sets its late and dead records aside, if it is another one.
     """
     verdict = Verdict()
     has_edges = any(each.source is None for plan in plans for each in plan.inputs)
@@ -102,7 +102,8 @@ def judge(
             _judge_order(verdict, sink.name, order[sink.name], rows)
         everything = answer(lambda sink=sink: observer.rows(sink.topic, committed=False))
         _judge_repeats(verdict, sink.name, rows, everything)
-        verdict.gap_s = max(verdict.gap_s, _gap_s(rows, begun_ms))
+        if begun_ms is not None:
+            verdict.gap_s = max(verdict.gap_s, _gap_s(rows, begun_ms))
     _judge_set_aside(verdict, observer, teller or graph.spec.name, expected)
     for plan in plans:
         committed = answer(lambda plan=plan: observer.committed(plan.group))

@@ -22,13 +22,23 @@ def test_the_fastest_exchange_tells_the_offset() -> None:
     assert clock.is_set.is_set()
 
 
-def test_a_clock_that_was_set_is_believed_after_a_while() -> None:
-    """The best exchange of yesterday says nothing about today's offset."""
+def test_a_clock_that_was_set_is_believed_at_once() -> None:
+    """Two exchanges that can't both be right: by the older one a host would stamp results with a time of last month."""
+    month_ms = 30 * 86_400_000.0
     clock = BrokerClock()
     clock.exchanged(sent_ms=0.0, stamped_ms=100.0, answered_ms=1.0)
-    for k in range(20):
-        clock.exchanged(sent_ms=1_000.0 * k, stamped_ms=1_000.0 * k - 50, answered_ms=1_000.0 * k + 3)
-    assert -51.0 == clock.offset_ms
+    clock.exchanged(sent_ms=month_ms, stamped_ms=1_100.0, answered_ms=month_ms + 200)
+    assert 1_000.5 - month_ms == clock.offset_ms
+    clock.exchanged(sent_ms=2_000.0, stamped_ms=2_100.0, answered_ms=2_003.0)
+    assert 99.0 == clock.offset_ms
+
+
+def test_an_exchange_in_which_the_clock_was_set_back_does_not_count() -> None:
+    """It would seem the fastest of all."""
+    clock = BrokerClock()
+    clock.exchanged(sent_ms=0.0, stamped_ms=100.0, answered_ms=1.0)
+    clock.exchanged(sent_ms=9_000.0, stamped_ms=9_100.0, answered_ms=2_000.0)
+    assert 100.0 == clock.offset_ms
 
 
 def test_a_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
