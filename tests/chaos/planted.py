@@ -39,15 +39,12 @@ def commit_too_early() -> None:
     Task._process = committed_first  # type: ignore[method-assign]
 
 
-def ack_before_send(waits: Callable[[str], bool] = lambda _topic: True) -> None:
+def ack_before_send() -> None:
     """Offsets are committed while outputs still wait in a buffer."""
     write, commit = Writer.write, Writer.commit
 
-    async def held(self: Any, topic: str, *arguments: Any, **options: Any) -> Any:
-        if not waits(topic):
-            return await write(self, topic, *arguments, **options)
-        self.__dict__.setdefault("held", []).append(((topic, *arguments), options))
-        return None
+    async def held(self: Any, *arguments: Any, **options: Any) -> None:
+        self.__dict__.setdefault("held", []).append((arguments, options))
 
     async def acknowledged(self: Any, group: str, offsets: Any) -> dict[str, int]:
         await commit(self, group, offsets)
@@ -59,11 +56,6 @@ def ack_before_send(waits: Callable[[str], bool] = lambda _topic: True) -> None:
 
     Writer.write = held  # type: ignore[method-assign]
     Writer.commit = acknowledged  # type: ignore[method-assign]
-
-
-def ack_before_edge() -> None:
-    """The same with what goes to other segments; what goes to sinks is there in time."""
-    ack_before_send(lambda topic: catalogue.find(topic) is catalogue.EDGE)
 
 
 def epoch_ignored() -> None:
@@ -127,6 +119,30 @@ def window_lost_on_restart() -> None:
     Program.restored = forgetful  # type: ignore[method-assign]
 
 
+def edge_lost_on_restart() -> None:
+    """The first blocks for other segments after a restart go nowhere, and their offsets are committed."""
+    recover, write, commit = Task.recover, Writer.write, Writer.commit
+
+    async def recovered(self: Any, committed: Any) -> int:
+        entries = await recover(self, committed)
+        self._writer.forgets = any(self.positions.values())
+        return entries
+
+    async def forgetful(self: Any, topic: str, *arguments: Any, **options: Any) -> Any:
+        if self.__dict__.get("forgets") and catalogue.find(topic) is catalogue.EDGE:
+            return None
+        return await write(self, topic, *arguments, **options)
+
+    async def committed_once(self: Any, group: str, offsets: Any) -> dict[str, int]:
+        landed = await commit(self, group, offsets)
+        self.forgets = False
+        return landed
+
+    Task.recover = recovered  # type: ignore[method-assign]
+    Writer.write = forgetful  # type: ignore[method-assign]
+    Writer.commit = committed_once  # type: ignore[method-assign]
+
+
 def dead_letter_not_written() -> None:
     """A record that can't be processed is dropped without a word."""
 
@@ -141,10 +157,10 @@ BUGS: dict[str, Callable[[], None]] = {
     for each in (
         commit_too_early,
         ack_before_send,
-        ack_before_edge,
         epoch_ignored,
         changelog_after_output,
         window_lost_on_restart,
+        edge_lost_on_restart,
         dead_letter_not_written,
     )
 }

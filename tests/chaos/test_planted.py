@@ -14,20 +14,20 @@ KILLS = frozenset({"kill", "kill and move"})
 NEEDED = {
     "commit_too_early": KILLS,
     "ack_before_send": KILLS,
-    "ack_before_edge": KILLS,
     "epoch_ignored": frozenset({"freeze and move", "move"}),
     "changelog_after_output": KILLS,
     "window_lost_on_restart": KILLS,
+    "edge_lost_on_restart": KILLS,
     "dead_letter_not_written": frozenset({"poison"}),
 }
 """A fault without which the bug can't show."""
 FLOWS = {
-    "ack_before_edge": {"windows", "top", "join", "deep"},
     "changelog_after_output": {"running", "scores", "changes"},
     "window_lost_on_restart": {"windows", "top", "deep", "changes"},
+    "edge_lost_on_restart": {"windows", "top", "join", "deep"},
 }
 """Flows without which it can't show."""
-DELIVERIES = {"ack_before_edge": "at_least_once"}
+DELIVERIES = {"edge_lost_on_restart": "at_least_once"}
 """Where only the judge of edges sees it: there a segment is judged by what it read."""
 
 
