@@ -92,6 +92,7 @@ class Cell:
         self._delay = delay
         self._age = age
         self._atlas = atlas
+        self._wait: tuple[Load | None, float] = None, 0.0
         self._parked: list[RoutingAnt | ScoutingAnt] = []
         self._asked_ms: dict[str, float] = {}
         self._reacts: dict[type, Callable[[Any, float, Chance], list[Effect]]] = {
@@ -112,7 +113,10 @@ class Cell:
 
     def queue_wait_ms(self) -> float:
         """Mean wait in this host's server queue, bounded: a full host delays ants, it does not hold them for ever."""
-        return min(wait_ms(self.ledger.load()), 1_000.0)
+        load = self.ledger.load()
+        if self._wait[0] is not load:
+            self._wait = load, min(wait_ms(load), 1_000.0)
+        return self._wait[1]
 
     def view(self, *, without_flow: str = "") -> HostView:
         """This host as an ant prices it."""

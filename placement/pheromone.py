@@ -235,12 +235,15 @@ class PheromoneVector:
 
     def scent(self, weights: Mapping[str, float], *, now_ms: float) -> None:
         """Take a prior from a scent wave; once ants have taught this vector, blend instead of replacing."""
-        total = sum(weights.get(neighbour, 0.0) for neighbour in self.neighbours)
+        smelled = [weights.get(neighbour, 0.0) for neighbour in self.neighbours]
+        total = sum(smelled)
         if total <= 0:
             return
-        self._prior = _floored([weights.get(n, 0.0) / total for n in self.neighbours], self._params.floor_share)
+        prior = self._prior = _floored([weight / total for weight in smelled], self._params.floor_share)
         blend = self._params.rescent_blend if self.statistics.trips else 1.0
-        self.probabilities = [blend * q + (1 - blend) * p for p, q in zip(self.probabilities, self._prior, strict=True)]
+        if blend < 1:
+            prior = [blend * q + (1 - blend) * p for p, q in zip(self.probabilities, prior, strict=True)]
+        self.probabilities = prior
         self.refreshed_ms = now_ms
         self._settle()
 
@@ -289,16 +292,14 @@ def _floored(weights: Sequence[float], floor_share: float) -> list[float]:
     shares = [weight / total for weight in weights]
     if min(shares) >= floor:
         return shares
-    low = {k for k, share in enumerate(shares) if share < floor}
-    while low:  # raising some takes from the rest, which may push another below the floor
-        free = 1 - floor * len(low)
-        rest = sum(share for k, share in enumerate(shares) if k not in low)
-        scaled = [floor if k in low else share * free / rest for k, share in enumerate(shares)]
-        fallen = {k for k, share in enumerate(scaled) if share < floor and k not in low}
-        if not fallen:
+    level = floor
+    while True:  # raising some takes from the rest, which may push another below the floor
+        above = [share for share in shares if share >= level]
+        free, rest = 1 - floor * (len(shares) - len(above)), sum(above)
+        scaled = [floor if share < level else share * free / rest for share in shares]
+        if min(scaled) >= floor:
             return scaled
-        low |= fallen
-    return shares
+        level = min(share for share in above if share * free / rest >= floor)
 
 
 class PheromoneTable:

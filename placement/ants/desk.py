@@ -61,7 +61,10 @@ class Desk:
     @staticmethod
     def recall(folder: Folder, question: Question) -> Ways | None:
         """What another scout that brought the same got here."""
-        return next((got for asked, got in folder.answers if asked == question), None)
+        for asked, got in folder.answers:
+            if asked == question:
+                return got
+        return None
 
     @staticmethod
     def remember(folder: Folder, question: Question, got: Ways) -> None:

@@ -4,11 +4,10 @@ The brain only decides. A body (the simulator, or the services on Kafka) interpr
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Carry a message to another host's cell. `queued`: it waits in that host's server queue like data does."""
 
     to: str

@@ -65,6 +65,9 @@ class Candidate(NamedTuple):
     """(exact, steering) in weighted ms for each task."""
 
 
+_ROUNDING_MS = 1e-6
+"""More than sums of costs differ by when they are added up in another order."""
+
 Ways = tuple[tuple[Way, ...], ...]
 """[number of tasks placed]: the ways kept."""
 
@@ -147,7 +150,8 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
                 continue
             travel_ms = share * reach_ms(way.at, spot, distances)
             cost_ms = way.cost_ms + weight * travel_ms
-            if cost_ms + way.steer_ms >= most_ms:
+            arrived_ms = cost_ms + way.steer_ms
+            if arrived_ms >= most_ms:
                 continue
             steer_ms = way.steer_ms
             exact_ms = 0.0
@@ -175,6 +179,10 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
                     )
                     best[last + 1][host] = longer
                     limits[last + 1] = _limit_ms(longer)
+            else:
+                # From here on all ways pay the same: one that arrives dearer than this one stays dearer. Not where
+                # this one stopped early: a dearer but faster way may still keep the bound.
+                most_ms = min(most_ms, arrived_ms + _ROUNDING_MS)
 
 
 def _limit_ms(rival: Way | None) -> float:

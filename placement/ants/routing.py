@@ -103,8 +103,9 @@ def _forward(
     onward = walk_on(ant.trail, ant.destination, cell, max_hops=params.max_hops, now_ms=now_ms, rng=rng)
     if isinstance(onward, str):
         return [Lost(ant, onward)]
+    longer = RoutingAnt(ant.flow, ant.round, ant.destination, onward, ant.home)
     # The trail names the host it now travels to: a cut cycle ends there too.
-    return [Send(onward.last, replace(ant, trail=onward), queued=onward.last != ant.destination)]
+    return [Send(onward.last, longer, queued=onward.last != ant.destination)]
 
 
 def _homeward(ant: RoutingAnt, cell: RoutingCell, *, now_ms: float) -> list[Send | Home | Lost]:

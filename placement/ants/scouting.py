@@ -20,7 +20,7 @@ from placement.ants.order import Anchor, Offer, Order, ScoutReport, Serving, Spo
 from placement.ants.pricing import Pricer
 from placement.ants.programme import Candidate, Distances, Way, Ways, anchored, cut_back, extend, finish, no_tasks_yet
 from placement.ants.routing import RoutingCell, walk_on
-from placement.ants.sizes import ENVELOPE_BYTES, scout_bytes
+from placement.ants.sizes import ENVELOPE_BYTES, carried_bytes, scout_bytes
 from placement.ants.tapping import offers, tapped, with_taps
 from placement.ants.trail import Trail
 from placement.atlas import Atlas
@@ -182,7 +182,8 @@ def _outward(
 ) -> list[Send | Home | Lost]:
     order = ant.order
     if ant.trail.hops == 0:
-        ant = replace(ant, dreamed=_dreamed(order, cell, params, rng=rng))
+        dreamed = _dreamed(order, cell, params, rng=rng)
+        ant = ant if dreamed is None else replace(ant, dreamed=dreamed)
     ways = _placed_here(ant, cell, params)
     if ant.dreamed is not None and (ant.dreamed or cell.host != order.end):
         return _follow_dream(replace(ant, ways=ways), ant.dreamed, cell)
@@ -204,8 +205,7 @@ def _outward(
         return [Lost(ant, onward)]
     if len(onward.hosts) <= len(ant.trail.hosts):
         ways = cut_back(ways, onward.distance_ms[-1])
-    ant = _counted(replace(ant, trail=onward, ways=ways))
-    return [Send(onward.last, ant, queued=params.queues and onward.last != ant.destination)]
+    return [Send(onward.last, _hopped(ant, onward, ways), queued=params.queues and onward.last != ant.destination)]
 
 
 def _dreamed(order: Order, cell: ScoutingCell, params: ScoutingParams, *, rng: Chance) -> tuple[str, ...] | None:
@@ -366,3 +366,21 @@ def _report(ant: ScoutingAnt, cell: ScoutingCell) -> list[Send | Home | Lost]:
 
 def _counted(ant: ScoutingAnt) -> ScoutingAnt:
     return replace(ant, byte_hops=ant.byte_hops + ENVELOPE_BYTES + scout_bytes(ant))
+
+
+def _hopped(ant: ScoutingAnt, trail: Trail, ways: Ways) -> ScoutingAnt:
+    """The scout one hop further, counted. Written out, once: two calls of `replace` take a tenth of a scout's visit."""
+    byte_hops = ant.byte_hops + ENVELOPE_BYTES + carried_bytes(ant.order, trail, ways, ant.way, ant.dreamed)
+    return ScoutingAnt(
+        ant.order,
+        ant.home,
+        ant.destination,
+        trail,
+        ways,
+        ant.alpha,
+        ant.greed,
+        ant.stage,
+        ant.way,
+        byte_hops,
+        ant.dreamed,
+    )

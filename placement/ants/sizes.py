@@ -7,7 +7,10 @@ Host and task names travel as 2-byte numbers (hosts agree on the numbering throu
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from placement.ants.order import Order
+    from placement.ants.programme import Way, Ways
     from placement.ants.scouting import ScoutingAnt
+    from placement.ants.trail import Trail
 
 ENVELOPE_BYTES = 40
 FIXED = 16
@@ -28,11 +31,17 @@ def routing_bytes(hosts: int) -> int:
 
 def scout_bytes(ant: "ScoutingAnt") -> int:
     """A scout: its trail, the tasks it places, the ways it carries."""
-    order = ant.order
-    ways = PER_IDENTITY * len(order.tappable)
-    for row in (*ant.ways, (ant.way,) if ant.way is not None else ()):
-        for way in row:
-            ways += PER_WAY + PER_SEGMENT * len(way.prices) + (PER_TAP if way.tap is not None else 0)
-    own = PER_SEGMENT * (len(order.settled) + len(order.running) + len(order.barred))
-    own += PER_VIEW * len(order.corrections) + PER_TAP * len(order.stale) + PER_STATION * len(ant.dreamed or ())
-    return FIXED + PER_HOP * len(ant.trail.hosts) + PER_TASK * len(order.tasks) + own + ways
+    return carried_bytes(ant.order, ant.trail, ant.ways, ant.way, ant.dreamed)
+
+
+def carried_bytes(
+    order: "Order", trail: "Trail", ways: "Ways", way: "Way | None", dreamed: tuple[str, ...] | None
+) -> int:
+    """A scout that carries these."""
+    rows = ways if way is None else (*ways, (way,))
+    size = FIXED + PER_HOP * len(trail.hosts) + PER_TASK * len(order.tasks) + PER_IDENTITY * len(order.tappable)
+    for row in rows:
+        for each in row:
+            size += PER_WAY + PER_SEGMENT * len(each.prices) + (PER_TAP if each.tap is not None else 0)
+    size += PER_SEGMENT * (len(order.settled) + len(order.running) + len(order.barred))
+    return size + PER_VIEW * len(order.corrections) + PER_TAP * len(order.stale) + PER_STATION * len(dreamed or ())

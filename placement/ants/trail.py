@@ -1,10 +1,9 @@
 """Trail: what an ant writes down of its walk, with cycles cut out (Ants 3.4)."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Trail:
+class Trail(NamedTuple):
     """Hosts passed since the source, without cycles.
 
     `elapsed_ms` counts server queues and links up to the arrival at each host, `distance_ms` links alone.
@@ -53,8 +52,8 @@ class Trail:
         if len(self.hosts) < 2 or self.hosts[-2] != sender:
             return self
         late_ms = hop_ms - (self.distance_ms[-1] - self.distance_ms[-2])
-        return replace(
-            self, elapsed_ms=(*self.elapsed_ms[:-1], self.elapsed_ms[-1] + late_ms), age_ms=self.age_ms + late_ms
+        return self._replace(
+            elapsed_ms=(*self.elapsed_ms[:-1], self.elapsed_ms[-1] + late_ms), age_ms=self.age_ms + late_ms
         )
 
     def before(self, host: str) -> str | None:

@@ -57,5 +57,6 @@ CENTRALISED = Experiment(
     question="How long does a full proposal for 1,000 operators on about 100 hosts take, and what does hurrying cost?",
     paper="centralised takes hours past 150 tasks",
     trial=_centralised,
+    timed=True,
     seeds=10,
 )

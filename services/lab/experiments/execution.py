@@ -168,6 +168,7 @@ EXECUTION = Experiment(
     question="How well does a line tell the execution times of a live host whose load rises and falls?",
     paper="the predicted execution time follows the measured one (Synergy figures 3.11 to 3.15; no numbers)",
     trial=_execution,
+    timed=True,
     seeds=1,
     takes_topology=False,
     x_label="time (s)",

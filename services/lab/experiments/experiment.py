@@ -42,6 +42,8 @@ class Experiment:
     seeds: int
     reading: str = ""
     """How the rows are to be read, and where a target is not met in one way of reading them; in sentences."""
+    timed: bool = False
+    """Whether its rows hold measured time: then Python is left as it is in any other process."""
     takes_topology: bool = True
     """Whether the network can be the user's own."""
     x_label: str = ""

@@ -178,6 +178,7 @@ FIG_2B = Experiment(
     question="What is the mean latency of 100 queries, and how long does it take to decide?",
     paper="ants below random and centralised, near the optimum; centralised takes hours past 150 tasks, ants seconds",
     trial=_fig_2b,
+    timed=True,
     seeds=10,
     reading="The target of 1/20 for the time to decide is met against the centralised descent that prices every "
     "candidate from scratch, which is estimated (the small case says how well). It is *not* met against our "

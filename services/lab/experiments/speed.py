@@ -64,5 +64,6 @@ SPEED = Experiment(
     question="How long does the simulator take for 300 queries on 600 hosts, and how does that grow?",
     paper="not in the paper",
     trial=_speed,
+    timed=True,
     seeds=3,
 )

@@ -221,6 +221,7 @@ PREDICTION = (
         question="How long does a prediction take?",
         paper="0.5984 ms on average, from 0.133 (sort) to 1.187 (compare)",
         trial=_table_20,
+        timed=True,
         seeds=3,
         takes_topology=False,
     ),
