@@ -87,7 +87,7 @@ def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]
         state = "lingering"
     trouble = [f"{slot[0]}/{slot[1]} is parked on {statuses[slot].host}: {statuses[slot].reason}" for slot in parked]
     trouble += [
-        f"{slot[0]}/{slot[1]} is tried again and again on {status.host}: {status.reason}"
+        f"{slot[0]}/{slot[1]} is tried again on {status.host}: {status.reason}"
         for slot, status in sorted(statuses.items())
         if status.state == "recovering" and status.reason
     ]

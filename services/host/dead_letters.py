@@ -2,7 +2,7 @@
 do. A flood of them goes into the open transaction as it comes, so that it takes neither memory nor more commits.
 
 A slow function's are all held while it fails on everything: to write them would open a transaction, which could grow
-too old before what was fetched is worked off (`Task._work_off`). They are `park_after` at most.
+too old before what was fetched is worked off (`Task._work_off`). Of its own they are `park_after` at most.
 """
 
 from collections.abc import Iterable, Mapping

@@ -4,6 +4,7 @@ Everything is counted once for a batch, never once for a record: the records of 
 time.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ class Meter:
         self._operators: dict[str, _Operator] = {}
         self._mark_s = time.perf_counter()
         self._arrived_s: dict[str, float] = {}
+        self._gaps: dict[str, tuple[float, int]] = {}
+        """Of the batch under way, by operator: how long after the one before it came, and with how many records."""
         self._wait_us = _Sums()
         self.bytes_in = 0
         self._latencies_ms: list[float] = []
@@ -67,12 +70,17 @@ class Meter:
         self.dead_letters = 0
         self.slowness = 1.0
 
-    def fetched(self, records: Sequence[Record], *, now_ms: int) -> None:
-        """Some records arrived; those that the broker got at a known time waited since then."""
+    def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
+        """Some records arrived, by the broker's clock: they waited since it got them."""
         self._wait_us.add(max(0.0, (now_ms - records[-1].timestamp) * 1_000), len(records))
 
     def begun(self) -> None:
         """A batch starts on its way through the operators."""
+        self._count_gaps()
+        self.resumed()
+
+    def resumed(self) -> None:
+        """The rest of a batch goes on its way, after what came of it so far was written."""
         self._mark_s = time.perf_counter()
 
     def probe(self, name: str, came_in: int, went_out: int) -> None:
@@ -87,21 +95,34 @@ class Meter:
             if came_in:
                 operator.service_us.add((now_s - self._mark_s) * 1e6 * self.slowness / came_in, came_in)
                 operator.batch.add(went_out / came_in, came_in)
-                if name in self._arrived_s:
-                    operator.gaps_us.add((now_s - self._arrived_s[name]) * 1e6 / came_in, came_in)
-                self._arrived_s[name] = now_s
+                self._arrived(name, came_in, now_s)
         self._mark_s = now_s
 
-    def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:
-        """A batch has gone through, so long after the last of its records was written at the source.
+    def _arrived(self, name: str, came_in: int, now_s: float) -> None:
+        """However many slices a batch goes through an operator in, it came once."""
+        gap = self._gaps.get(name)
+        if gap is not None:
+            self._gaps[name] = gap[0], gap[1] + came_in
+        else:
+            self._gaps[name] = now_s - self._arrived_s.get(name, math.inf), came_in
+            self._arrived_s[name] = now_s
 
-        `written` tells when its results are: what they wait for on their way to a sink belongs to their latency. So
-        does what they wait for the commit, if they are hidden until then.
+    def _count_gaps(self) -> None:
+        for name, (gap_s, count) in self._gaps.items():
+            if gap_s >= 0:  # else it was the first batch of all
+                self._operators.setdefault(name, _Operator()).gaps_us.add(gap_s * 1e6 / count, count)
+        self._gaps.clear()
+
+    def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:
+        """Results of a batch are on their way, so long after the last of its records was written at the source.
+
+        `written` tells when they are there: what they wait for on their way to a sink belongs to their latency. So does
+        what they wait for the commit, if they are hidden until then.
         """
         now_s = time.perf_counter()
         if is_hidden and len(self._uncommitted) < LATENCIES_MAX:
             self._uncommitted.append((latency_ms, now_s))
-        if written is not None:
+        if written is not None and not written.done():  # what was answered meanwhile tells nothing of the way
             written.add_done_callback(partial(self._landed, None if is_hidden else latency_ms, now_s))
         elif not is_hidden:
             self._sample(latency_ms)
@@ -129,6 +150,7 @@ class Meter:
         If none had, there is still a row when records were set aside, or wait: a stuck task must show. Without any rows
         nothing starts again: a result may be written in a second in which nothing came.
         """
+        self._count_gaps()
         flow, segment, partition = self._names
         set_aside = {"late": self.late, "dropped": self.dropped, "dead_letters": self.dead_letters}
         if any(set_aside.values()) or (lag and not self._operators):

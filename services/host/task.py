@@ -301,7 +301,7 @@ class Task:
             return
         now_ms = self._context.now_ms()
         self.rests = False
-        self.meter.fetched(records, now_ms=now_ms)
+        self.meter.fetched(records, now_ms=self._context.broker_ms())
         for parcel in self._inputs.read(input_name, records, now_ms=self._listened_ms):
             self._origin = parcel.origin
             self._failures += parcel.failures
@@ -324,6 +324,7 @@ class Task:
     async def _run(self, input_name: str, parcel: Parcel, records: list[Record], now_ms: int) -> None:
         """One batch through the program, and all that comes of it to the writer, piece by piece."""
         pieces = self._slices.run(input_name, parcel.batch)
+        self.meter.begun()
         came_in = {input_name: len(records)}
         written, has_results = None, False
         while (outputs := await self._next(pieces)) is not None:
@@ -338,18 +339,17 @@ class Task:
             has_results = has_results or any(outputs.values())
             if self._failures:
                 await self._note_failures(parcel, records, now_ms)
+            self.meter.resumed()
         self.meter.dropped += parcel.dropped
         if parcel.late.values:
             self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)
             late = late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
             await self._outputs.write_entries(late, self._context.now_ms())
-        if parcel.born_ms is not None:
-            is_hidden = self._hides and has_results
-            self.meter.finished(self._context.now_ms() - parcel.born_ms, written, is_hidden=is_hidden)
+        if has_results and parcel.born_ms is not None:
+            self.meter.finished(self._context.broker_ms() - parcel.born_ms, written, is_hidden=self._hides)
 
     async def _next(self, pieces: Iterator[dict[str, Batch]]) -> dict[str, Batch] | None:
-        self.meter.begun()
         if self._thread is None:
             return next(pieces, None)
         return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)

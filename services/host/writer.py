@@ -129,6 +129,8 @@ class Writer:
         What it returns tells when the broker has answered for the last of them; None if there are none.
         """
         written = None
+        if not keys:
+            return written
         try:
             if not self._open:
                 await self._begin()

@@ -113,7 +113,7 @@ def merge(batches: Sequence[Batch]) -> Batch:
     however its input was cut into batches. Where some record has no origin, the batches follow each other.
     """
     joined = follow(batches)
-    if DERIVED in joined.offsets or sum(1 for batch in batches if batch.values) <= 1:
+    if sum(1 for batch in batches if batch.values) <= 1 or DERIVED in joined.offsets:
         return joined
     return joined.take(sorted(range(len(joined)), key=joined.offsets.__getitem__))
 

@@ -74,16 +74,18 @@ class Program:
         reads = {name: tuple((feeds or {}).get(name, streams_read(spec))) for name, spec in operators.items()}
         makes = {name: streams_made(name, spec) for name, spec in operators.items()}
         self._plans = {each: self._plan(each, reads, makes) for each in self.inputs}
-        self.slice_records = {
-            name: min((each for step in plan if (each := step.operator.slice_records) is not None), default=None)
-            for name, plan in self._plans.items()
-        }
+        self.slice_records = {name: self._slice_records(plan) for name, plan in self._plans.items()}
         """How many records of each input may go in at a time; None: any number."""
         self.tables: dict[str, Table] = {
             f"{name}/{table_name}": table
             for name, operator in self._operators.items()
             for table_name, table in operator.tables.items()
         }
+
+    def _slice_records(self, plan: Sequence[Step]) -> int | None:
+        if self.waits:  # what came of a slice would wait in an open transaction until the others were worked off
+            return None
+        return min((each for step in plan if (each := step.operator.slice_records) is not None), default=None)
 
     @property
     def disk_tables(self) -> list[str]:

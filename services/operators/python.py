@@ -27,8 +27,6 @@ CHUNK_RECORDS = 1_000
 class Python(Operator):
     """Calls the function record by record; `failures` collects the records that it could not process."""
 
-    slice_records = CHUNK_RECORDS
-
     def __init__(self, name: str, spec: specs.Python, caller: Caller, *, failures: list[Failure]) -> None:
         self.caller = caller
         self._name = name

@@ -1,11 +1,12 @@
 """Slices: a program's batch in parts, where a record may become so many rows that not all of a batch fit into memory.
 
 A thousand records of a hot key, each with ten thousand partners in a join, are ten million rows. What a program makes
-of a batch is therefore handed out in pieces, and whoever writes a piece lets it go before the next one is made. The
-slices grow and shrink with what came of the last ones; a record's own rows are never cut. How a batch is cut makes no
-difference to the results (`Operator`): only the last slice carries the watermark of the batch.
+of a batch is therefore handed out in pieces, each to be written before the next one is made. The slices grow and shrink
+with what came of the last ones; a record's own rows are never cut. How a batch is cut makes no difference to the
+results (`Operator`): only the last slice carries the watermark of the batch.
 
-Programs without such operators pay nothing: their batch is the only slice.
+Programs without such operators pay nothing: their batch is the only slice. So it is where a user's function is called:
+it may be slow, and what was written of its first slice would wait in an open transaction for the last.
 """
 
 from collections import Counter

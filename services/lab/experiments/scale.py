@@ -61,11 +61,12 @@ def _one_size(network: Network, flows: list[Flow], seed: int, size: int) -> list
     share = (body.traffic.total_byte_hops - burst) / (data * STEADY_MS) * 100
     wire_share = (scales.traffic.total_byte_hops - wire_burst) / (data * STEADY_MS) * 100
     success = len(running) / len(flows)
+    latency_ms = fmean(map(body.latency_ms, running)) if running else math.nan
     return [
         Sample(f"success rate of ants, {label}", success, "share", seed=seed, series="ants", x=size),
         *_rivals(Problem(network, tuple(flows)), len(running), seed, size),
         Sample(f"of these at the first attempt, {label}", at_once / len(flows), "share", seed=seed),
-        Sample(f"mean latency of ants, {label}", fmean(map(body.latency_ms, running)), "ms", seed=seed),
+        Sample(f"mean latency of ants, {label}", latency_ms, "ms", seed=seed),
         Sample(f"control share of link traffic in steady state, {label}", share, "%", seed=seed),
         Sample(f"the same with the sizes of the live topics, {label}", wire_share, "%", seed=seed),
         Sample(f"control traffic of all placements, {label}", burst / 1e6, "MB hops", seed=seed),

@@ -1,5 +1,6 @@
 """How many queries each strategy could place, one after the other; a query without room is left out."""
 
+import math
 from dataclasses import dataclass
 from random import Random
 from statistics import fmean
@@ -57,4 +58,4 @@ def placed_in_turn(problem: Problem, strategy: Strategy | None, *, rng: Random, 
             continue
         ledger.put(flow, [index[found.hosts[flow.name, task.name]] for task in flow.tasks])
     latencies_ms = [ledger.latency(name).mean_ms for name in sorted(ledger.running)]
-    return InTurn(len(latencies_ms), fmean(latencies_ms), stopped)
+    return InTurn(len(latencies_ms), fmean(latencies_ms) if latencies_ms else math.nan, stopped)

@@ -42,6 +42,24 @@ def test_arrivals_gaps_service_and_outputs_are_summed_per_operator(clock: Clock)
     assert 8 == pytest.approx(row.batch.sum)
 
 
+def test_a_batch_in_slices_came_once(clock: Clock) -> None:
+    """Else the first slice would have waited for all, the others for nothing: bursts where there are none."""
+    told = []
+    for slices in ((100,), (50, 30, 20)):
+        meter = Meter("shop", "shop.1", 0, first="large")
+        for _ in range(3):
+            meter.begun()
+            for came_in in slices:
+                clock.now_s += 0.001 * came_in
+                meter.probe("large", came_in, came_in)
+                meter.resumed()
+            clock.now_s += 0.9
+        (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+        told.append((row.gaps_us.count, row.gaps_us.sum, row.gaps_us.sum_sq))
+    whole, sliced = told
+    assert whole == pytest.approx(sliced)
+
+
 def test_what_did_not_reach_the_operators_is_counted_once(clock: Clock) -> None:
     """Set aside here, or dropped because another reader of the source sets it aside. Who adds rows up, adds it once."""
     meter = Meter("shop", "shop.1", 0, first="large")
