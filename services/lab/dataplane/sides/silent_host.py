@@ -14,10 +14,13 @@ from services.host.writer import Written
 class SilentMeter(Meter):
     """Takes everything and keeps nothing."""
 
-    def fetched(self, records: Sequence[Record], *, now_ms: int) -> None:
+    def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
         pass
 
     def begun(self) -> None:
+        pass
+
+    def resumed(self) -> None:
         pass
 
     def probe(self, name: str, came_in: int, went_out: int) -> None:
