@@ -24,7 +24,7 @@ from services.lab.dataplane.ground import BenchError, Ground, Say
 from services.lab.dataplane.idle import idle
 from services.lab.dataplane.jvm import BACKLOG_ROUNDS, PROGRAMS, on_jvm
 from services.lab.dataplane.latency import latency
-from services.lab.dataplane.metering import metering
+from services.lab.dataplane.metering import metering, shares
 from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
 from services.lab.dataplane.throughput import compete, ratios, rows
@@ -108,7 +108,8 @@ def _metrics(ground: Ground, params: Params) -> list[Row]:
     backlog = ground.backlog(params.records, params.seed)
     shipped, silent = ours("with metrics"), altered("without metrics", "silent_host.py")
     speeds = compete(ground, [(shipped, backlog), (silent, backlog)], repetitions=params.repetitions)
-    return [*rows(speeds), *ratios(speeds, shipped.name, silent.name), *metering(params.repetitions)]
+    counted = shares(ground, backlog, repetitions=params.repetitions)
+    return [*rows(speeds), *ratios(speeds, shipped.name, silent.name), *counted, *metering(params.repetitions)]
 
 
 def _small_batches(ground: Ground, params: Params) -> list[Row]:

@@ -1,6 +1,7 @@
 """Measure: the processor time of measuring itself, in process.
 
-Two hosts side by side can't show a cost of 2 %: the same host differs by more from one trial to the next.
+Two hosts side by side can't show a cost of 2 %: the same host differs by more from one trial to the next. So a host
+counts it itself while it works off a backlog.
 """
 
 import time
@@ -8,10 +9,37 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from services.host.meter import Meter
+from services.lab.dataplane.contestants import altered
+from services.lab.dataplane.ground import Backlog, BenchError, Ground
+from services.lab.dataplane.throughput import contend
+from services.lab.dataplane.workloads import WORKLOADS, Workload
 from services.lab.results import Row
 
 BATCH = 8_000
 ROUNDS = 5_000
+
+
+def shares(ground: Ground, backlog: Backlog, *, repetitions: int) -> list[Row]:
+    """How much of its processor time a host measures and reports with."""
+    return [
+        Row.of(
+            f"{workload.name}: measuring and reporting, share of a host's CPU",
+            [_share(ground, backlog, workload) for _ in range(repetitions)],
+            "%",
+        )
+        for workload in WORKLOADS
+    ]
+
+
+def _share(ground: Ground, backlog: Backlog, workload: Workload) -> float:
+    file = ground.folder / "metering-share"
+    file.unlink(missing_ok=True)
+    ground.say(f"{workload.name}, a host that counts what measuring takes")
+    contend(ground, altered("timed", "timed_host.py", str(file)), workload, backlog)
+    try:
+        return float(file.read_text()) * 100
+    except FileNotFoundError:
+        raise BenchError("the host ended without telling what measuring took") from None
 
 
 def metering(repetitions: int) -> list[Row]:

@@ -1,88 +1,74 @@
 """Dead letters wait in memory for their commit, but only so many of them."""
 
 import asyncio
-from collections.abc import Mapping
-from types import SimpleNamespace
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from aiokafka import TopicPartition
 
 from services.host import dead_letters
 from services.host.dead_letters import DeadLetters
 from services.host.fetch import Block
-from services.host.segment_plan import plan_segment
-from services.host.task import Task, TaskContext
 from services.operators.failure import Failure
-from topics.flow.file import parse_graph
 from topics.messages import Origin
 
-TEXT = """
-flow: shop
-park_after: 100000
-sources:
-  orders: {topic: orders}
-operators:
-  large: {op: filter, input: orders, where: "size > 2"}
-sinks:
-  out: {input: large, topic: results}
-"""
 AT = TopicPartition("orders", 0)
 DEAD = "stig.flow.shop.dead-letters"
 
 
-class Broker:
-    """Stands for a Writer: counts what each write and each commit brings, by topic."""
-
-    bytes_written = 0
-
-    def __init__(self) -> None:
-        self.open: dict[str, int] = {}
-        self.most: dict[str, int] = {}
-        self.commits: list[dict[str, int]] = []
-
-    async def write(self, topic: str, _partition: int, _keys: Any, values: list[bytes], _times: Any) -> None:
-        self.open[topic] = self.open.get(topic, 0) + len(values)
-        self.most[topic] = max(self.most.get(topic, 0), len(values))
-
-    async def commit(self, _group: str, _offsets: Mapping[TopicPartition, tuple[int, str]]) -> dict[str, int]:
-        self.commits.append(self.open)
-        self.open = {}
-        return {}
-
-
-def _record(offset: int, value: bytes = b"{") -> SimpleNamespace:
-    return SimpleNamespace(offset=offset, timestamp=0, key=None, value=value, headers=())
+def _letters(writes: list[Any]) -> list[int]:
+    """How many dead letters each of these writes brought, if any."""
+    return [len(each.values) for each in writes if each.topic == DEAD]
 
 
 async def _nothing_committed(_partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
     return {AT: (0, "")}
 
 
-def test_a_flood_of_dead_letters_is_written_before_it_fills_the_memory(monkeypatch: Any) -> None:
+def test_a_flood_of_dead_letters_is_written_before_it_fills_the_memory(
+    monkeypatch: Any, task: Any, record: Any, broker: Any
+) -> None:
     """One fetch of tiny poison records makes a hundred thousand of them, each far larger than its record. They need no
     commit of their own: a flood must not make as many of these."""
     monkeypatch.setattr(dead_letters, "HELD_BYTES_MAX", 10_000)
 
     async def story() -> None:
-        broker: Any = Broker()
-        graph = parse_graph(TEXT)
-        plan = plan_segment(graph, graph.segments[0].id, {"orders": 1, "results": 1})
-        task = Task(plan, 0, 3, TaskContext("127.0.0.1:1"), on_room=lambda: None, writer=broker)
-        await task.recover(_nothing_committed)
-        task._commit_times._shortest_s = 3_600.0
-        running = asyncio.create_task(task.run())
-        good = _record(150, b'{"size": 3}')
-        poison = [_record(offset) for offset in range(301) if offset != 150]
-        task.take(task.fetched("orders", Block([*poison[:150], good, *poison[150:]])))
+        running = task(more="park_after: 100000")
+        await running.recover(_nothing_committed)
+        running._commit_times._shortest_s = 3_600.0
+        course = asyncio.create_task(running.run())
+        records = [record(offset, b"{" if offset != 150 else b'{"size": 3}') for offset in range(301)]
+        running.take(running.fetched("orders", Block(records)))
         async with asyncio.timeout(10):
-            while task._inputs.by_name["orders"].next_offset < 301:
+            while running._inputs.by_name["orders"].next_offset < 301:
                 await asyncio.sleep(0)
-        assert 200 <= broker.open[DEAD]
-        assert 40 >= broker.most[DEAD]
-        assert not any(DEAD in each for each in broker.commits)
-        task.stop()
-        await running
-        assert [300] == [each[DEAD] for each in broker.commits if DEAD in each]
+        assert 200 <= sum(_letters(broker.writes))
+        assert 40 >= max(_letters(broker.writes))
+        assert not any(map(_letters, broker.commits))
+        running.stop()
+        await course
+        assert 300 == sum(_letters(broker.commits[-1]))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("is_slow", "fails_always", "holds"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_only_a_slow_function_that_fails_on_everything_holds_its_letters(
+    monkeypatch: Any, task: Any, record: Any, broker: Any, *, is_slow: bool, fails_always: bool, holds: bool
+) -> None:
+    """One that fails now and then would fill the memory, and one that is quick keeps no transaction open for long."""
+    monkeypatch.setattr(dead_letters, "HELD_BYTES_MAX", 1_000)
+    values = [b"{"] * 100 if fails_always else [b"{", b'{"size": 3}'] * 50
+
+    async def story() -> None:
+        running = task(more="park_after: 100000")
+        with ThreadPoolExecutor(1) as thread:
+            running._thread = thread if is_slow else None
+            await running._process("orders", [record(offset, value) for offset, value in enumerate(values)])
+        assert holds == (not _letters(broker.writes))
 
     asyncio.run(story())
 
