@@ -17,6 +17,7 @@ from placement.strategies import Exact
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
+from services.lab.experiments.optimum import least_ms, unproven
 from services.lab.experiments.placing import RULES, still
 from services.lab.samples import Sample, Statistic
 
@@ -64,14 +65,15 @@ def _fig_3a(trial: Trial) -> list[Sample]:
         moves = sum(isinstance(decision, Published) for _, decision in body.decisions) - 1
         samples.append(Sample(f"latency at 100 s, {series}", last[series], "ms", seed=trial.seed))
         samples.append(Sample(f"moves, {series}", float(moves), "moves", seed=trial.seed))
-    best_ms = Exact().place(Problem(network, (now,), background=tuple(background)), rng=rng).cost_ms
+    best = Exact().place(Problem(network, (now,), background=tuple(background)), rng=rng)
+    best_ms = least_ms(best)
     for rival, rival_ms in (("without", last["without"]), ("optimum", best_ms)):
         measure = f"latency at 100 s, self-optimising over {rival}"
         samples.append(Sample(measure, last["self-optimising"] / rival_ms, "ratio", rival, seed=trial.seed))
     samples.append(
         Sample("latency at 100 s, without over optimum", last["without"] / best_ms, "ratio", "optimum", seed=trial.seed)
     )
-    return samples
+    return [*samples, unproven(best, "queries", seed=trial.seed)]
 
 
 def _fig_3b(trial: Trial) -> list[Sample]:
