@@ -14,6 +14,7 @@ from services.cli.screen import console, errors, show_error
 
 if TYPE_CHECKING:
     from services.lab.experiments import Experiment
+    from services.lab.results import Results
 
 app = typer.Typer(help="Repeat a figure or table of the papers in the simulator, our numbers beside theirs.")
 
@@ -37,6 +38,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     plot: Annotated[Path | None, typer.Option(help="Also draw a plot into this file (png, svg, pdf).")] = None,
 ) -> None:
     """Repeat a figure or table of the papers in the simulator, our numbers beside theirs."""
+    from services.lab.checkout import commit
     from services.lab.data import MissingDataError
     from services.lab.experiments import EXPERIMENTS, Trial
     from services.lab.matrices import TopologyError
@@ -63,6 +65,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
             errors.print(f"{topology}: {remark}", soft_wrap=True)
     except (NotWritableError, NoPlotLibraryError, TopologyError) as error:
         _refuse(error)
+    began_at = commit()
     chosen = range(first_seed, first_seed + (seeds or experiment.seeds))
     with Progress(console=errors, transient=True) as progress:
         task = progress.add_task(name, total=len(chosen))
@@ -74,7 +77,17 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     command = f"stigmergy evaluate {name} --seeds {len(chosen)} --first-seed {first_seed}"
     command += f" --topology {topology}" if topology else ""
     command += f" --traces {traces}" if traces else ""
-    found = results(command, rows(samples), seeds=list(chosen))
+    found = results(command, rows(samples), seeds=list(chosen), began_at=began_at)
+    _show(found, experiment)
+    if json_file is not None:
+        write(found, json_file)
+    if plot is not None:
+        from services.lab.plots import plot_samples
+
+        plot_samples(samples, plot, title=name, x_label=experiment.x_label, y_label=experiment.y_label)
+
+
+def _show(found: "Results", experiment: "Experiment") -> None:
     table = Table(title=found.command, title_justify="left", caption=f"the paper: {experiment.paper}")
     table.add_column("measure")
     for heading in ("value", "low", "high"):
@@ -85,12 +98,6 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         numbers = (f"{value:,.4g}" for value in (row.value, *row.spread))
         table.add_row(row.measure, *numbers, row.unit, row.baseline or "")
     console.print(table)
-    if json_file is not None:
-        write(found, json_file)
-    if plot is not None:
-        from services.lab.plots import plot_samples
-
-        plot_samples(samples, plot, title=name, x_label=experiment.x_label, y_label=experiment.y_label)
 
 
 def _refuse(error: Exception) -> NoReturn:

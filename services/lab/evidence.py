@@ -41,7 +41,8 @@ def page(folder: Path) -> str:
 
 
 def _table(found: Results) -> str:
-    lines = [f"`{found.command}`\n", "| measure | value | low | high | unit | against |", "|---|---|---|---|---|---|"]
+    head = f"`{found.command}`" + (f", at commit `{found.commit}`" if found.commit else "")
+    lines = [f"{head}\n", "| measure | value | low | high | unit | against |", "|---|---|---|---|---|---|"]
     for row in found.rows:
         numbers = " | ".join(f"{value:,.4g}" for value in (row.value, *row.spread))
         lines.append(f"| {row.measure} | {numbers} | {row.unit} | {row.baseline or ''} |")

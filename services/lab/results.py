@@ -1,6 +1,7 @@
 """Results: what every bench and evaluate command writes with `--json FILE` (DESIGN section 11).
 
-One object: the command, the version, the machine, the seeds and the rows. Rows carry no verdict: the reader judges.
+One object: the command, the version, the commit if the code is a checkout, the machine, the seeds and the rows. Rows
+carry no verdict: the reader judges.
 """
 
 import os
@@ -12,6 +13,8 @@ from statistics import median
 from typing import Self
 
 import msgspec
+
+from services.lab.checkout import commit
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,25 +54,33 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True):
+class Results(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run of one command."""
 
     command: str
     version: str
+    commit: str | None = None
     machine: dict[str, str | int]
     seeds: list[int]
     rows: list[Row]
 
 
-def results(command: str, rows: Sequence[Row], *, seeds: Sequence[int]) -> Results:
-    """Rows together with where and how they were measured."""
+def results(command: str, rows: Sequence[Row], *, seeds: Sequence[int], began_at: str | None = None) -> Results:
+    """Rows together with where and how they were measured; `began_at`: the commit when a long run began."""
     machine: dict[str, str | int] = {
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
         "cores": os.cpu_count() or 1,
         "python": platform.python_version(),
     }
-    return Results(command=command, version=version("stigmergy"), machine=machine, seeds=list(seeds), rows=list(rows))
+    return Results(
+        command=command,
+        version=version("stigmergy"),
+        commit=began_at or commit(),
+        machine=machine,
+        seeds=list(seeds),
+        rows=list(rows),
+    )
 
 
 def write(found: Results, path: Path) -> None:
