@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress
 from rich.table import Table
 
 from services.cli.exits import ExitCode
-from services.cli.outputs import NotWritableError, require_writable
+from services.cli.outputs import NotWritableError, refuse, require_writable
 from services.cli.screen import console, errors, show_error
 
 if TYPE_CHECKING:
@@ -56,15 +56,13 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         show_error(f"no experiment {name!r}", f"choose one of {', '.join(EXPERIMENTS)}; --list says what each asks")
         raise typer.Exit(ExitCode.USAGE)
     experiment = EXPERIMENTS[name]
-    if topology is not None and not experiment.takes_topology:
-        show_error(f"{name} takes no network of yours", "leave --topology out; --list says what each experiment asks")
-        raise typer.Exit(ExitCode.USAGE)
+    _require_taken(experiment, topology, traces)
     try:
         require_writable(json_file, plot)
         for remark in remarks(topology) if topology is not None else ():
             errors.print(f"{topology}: {remark}", soft_wrap=True)
     except (NotWritableError, NoPlotLibraryError, TopologyError) as error:
-        _refuse(error)
+        refuse(error)
     began_at = commit()
     chosen = range(first_seed, first_seed + (seeds or experiment.seeds))
     with Progress(console=errors, transient=True) as progress:
@@ -73,7 +71,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         try:
             samples = run(name, trials, jobs=jobs, progress=lambda _: progress.update(task, advance=1))
         except (SeriesError, TopologyError, MissingDataError) as error:
-            _refuse(error)
+            refuse(error)
     command = f"stigmergy evaluate {name} --seeds {len(chosen)} --first-seed {first_seed}"
     command += f" --topology {topology}" if topology else ""
     command += f" --traces {traces}" if traces else ""
@@ -87,6 +85,20 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         plot_samples(samples, plot, title=name, x_label=experiment.x_label, y_label=experiment.y_label)
 
 
+def _require_taken(experiment: "Experiment", topology: Path | None, traces: Path | None) -> None:
+    """What an experiment would ignore is refused: else its numbers pass for those of the user's own files."""
+    for given, taken, what, option in (
+        (topology, experiment.takes_topology, "network", "--topology"),
+        (traces, experiment.takes_traces, "series", "--traces"),
+    ):
+        if given is not None and not taken:
+            show_error(
+                f"{experiment.name} takes no {what} of yours",
+                f"leave {option} out; --list says what each experiment asks",
+            )
+            raise typer.Exit(ExitCode.USAGE)
+
+
 def _show(found: "Results", experiment: "Experiment") -> None:
     table = Table(title=found.command, title_justify="left", caption=f"the paper: {experiment.paper}")
     table.add_column("measure")
@@ -98,13 +110,6 @@ def _show(found: "Results", experiment: "Experiment") -> None:
         numbers = (f"{value:,.4g}" for value in (row.value, *row.spread))
         table.add_row(row.measure, *numbers, row.unit, row.baseline or "")
     console.print(table)
-
-
-def _refuse(error: Exception) -> NoReturn:
-    """Errors of use are told as `what; remedy`."""
-    what, _, remedy = str(error).partition("; ")
-    show_error(what, remedy)
-    raise typer.Exit(ExitCode.USAGE) from None
 
 
 def _list(experiments: Iterable["Experiment"]) -> None:

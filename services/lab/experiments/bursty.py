@@ -18,7 +18,8 @@ from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.self_optimisation import faster, is_move, watchful
 from services.lab.samples import Sample
-from services.lab.traces import TRACES, rate_factors
+from services.lab.series import read_folder
+from services.lab.traces import TRACES, rate_factors, real_trace
 
 FLOWS = 10
 STEPS = 60
@@ -38,7 +39,8 @@ def _bursty(trial: Trial) -> list[Sample]:
     queries = QueryParams()
     background = [background_load(0.4, host.capacity, queries, rng=rng) for host in network.hosts]
     flows = [mixed_query(f"q{k:02}", rng.randint(2, 6), ends, queries, rng=rng) for k in range(FLOWS)]
-    bursts = [rate_factors(TRACES[k % len(TRACES)], steps=STEPS, start=rng.randrange(0, 5_000)) for k in range(FLOWS)]
+    traces = _traces(trial)
+    bursts = [rate_factors(traces[k % len(traces)], steps=STEPS, start=rng.randrange(0, 5_000)) for k in range(FLOWS)]
     ants, leaders = RULES["ants"]
     damped = watchful(leaders)
     hours = STEPS * STEP_MS / 3_600_000
@@ -72,6 +74,13 @@ def _bursty(trial: Trial) -> list[Sample]:
         back = _returns(body, begun)
         samples.append(Sample(f"moves straight back (A-B-A), {series}", float(back), "moves", seed=trial.seed))
     return samples
+
+
+def _traces(trial: Trial) -> list[Sequence[float]]:
+    """Ours, or the user's own."""
+    if trial.traces is None:
+        return [real_trace(name) for name in TRACES]
+    return [values.tolist() for values in read_folder(trial.traces).values()]
 
 
 def mean_over_step(body: Body, flows: Sequence[str]) -> float:
@@ -114,6 +123,7 @@ BURSTY = Experiment(
     paper="named as future work (section 5); nothing measured",
     trial=_bursty,
     seeds=10,
+    takes_traces=True,
     x_label="time (s)",
     y_label="mean latency (ms)",
 )

@@ -46,5 +46,7 @@ class Experiment:
     """Whether its rows hold measured time: then Python is left as it is in any other process."""
     takes_topology: bool = True
     """Whether the network can be the user's own."""
+    takes_traces: bool = False
+    """Whether the series can be the user's own."""
     x_label: str = ""
     y_label: str = ""

@@ -9,7 +9,7 @@ from placement.evaluator import evaluate
 from placement.model import Flow, Network, Placement, Problem
 from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, mixed_query
-from placement.strategies import Centralised, Producer, RandomHosts, SequentialOptimum, Strategy
+from placement.strategies import Centralised, NoFeasibleHost, Producer, RandomHosts, SequentialOptimum, Strategy
 from placement.strategies.descent import Descent
 from placement.topology.transit_stub import TransitStubParams, sized, stub_hosts, transit_stub
 from services.lab.chance import seeded
@@ -64,6 +64,8 @@ def _fig_2b(trial: Trial) -> list[Sample]:
     network, ends = trial.network(TransitStubParams())
     flows = _queries(ends, QUERIES, trial.seed)
     ants = _place_by_ants(network, flows, trial.seed)
+    if not all(ants.latencies_ms.values()):
+        raise NoFeasibleHost(f"ants found room for none of the first {CHECKPOINTS[0]} queries")
     means = {count: fmean(latencies.values()) for count, latencies in ants.latencies_ms.items()}
     seed = trial.seed
     samples = [Sample("", mean_ms, "ms", seed=seed, series="ants", x=float(count)) for count, mean_ms in means.items()]
