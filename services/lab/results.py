@@ -4,6 +4,7 @@ One object: the command, the version, the commit if the code is a checkout, the 
 carry no verdict: the reader judges.
 """
 
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -86,6 +87,14 @@ def results(command: str, rows: Sequence[Row], *, seeds: Sequence[int], began_at
 def write(found: Results, path: Path) -> None:
     """Write a result file."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+
+
+def read(path: Path) -> Results:
+    """Read a result file. What is not finite is null in JSON, and nan again here."""
+    raw = msgspec.json.decode(path.read_bytes())
+    for row in raw["rows"]:
+        row["value"], *row["spread"] = (math.nan if each is None else each for each in (row["value"], *row["spread"]))
+    return msgspec.convert(raw, Results)
 
 
 def _processor() -> str:

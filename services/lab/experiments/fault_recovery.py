@@ -28,6 +28,7 @@ from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.samples import Sample, Statistic, ratio_samples
+from services.lab.targets import AtMost
 
 FLOWS = 30
 WORKLOAD = QueryParams(least_rate_per_ms=0.05, most_rate_per_ms=0.2)
@@ -239,4 +240,5 @@ FAULTS = Experiment(
     paper="not in the paper",
     trial=_faults,
     seeds=10,
+    targets=(AtMost("hosts overbooked at any time", 0),),
 )

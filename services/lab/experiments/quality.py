@@ -14,6 +14,7 @@ from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.optimum import least_ms, unproven
 from services.lab.experiments.placing import RULES, place_alone
 from services.lab.samples import Sample, Statistic, ratio_samples
+from services.lab.targets import AtMost, Target
 from services.lab.topologies import REAL, read_topology, real_topology
 
 LOADS = {"empty": 0.0, "half-loaded": 0.5}
@@ -145,12 +146,21 @@ def _real(trial: Trial) -> list[Sample]:
     return samples
 
 
+def _targets(where: str, *, mean: float, p95: float) -> tuple[Target, ...]:
+    return (
+        AtMost(f"ants over optimum, {where}, mean", mean),
+        AtMost(f"ants over optimum, {where}, 95th percentile", p95),
+        AtMost(f"ants, {where}: failures where a placement exists", 0),
+    )
+
+
 FIG_2A = Experiment(
     name="ants/fig-2a",
     question="How far above the proven optimum is the latency of one query, with a growing number of tasks?",
     paper="'not much worse' than the optimum (figure 2a; no numbers in the text)",
     trial=_fig_2a,
     seeds=10,
+    targets=tuple(target for label in LOADS for target in _targets(label, mean=1.02, p95=1.08)),
     x_label="tasks",
     y_label="latency over optimum",
 )
@@ -172,6 +182,7 @@ REAL_QUALITY = Experiment(
     paper="not in the paper",
     trial=_real,
     seeds=10,
+    targets=_targets("all real networks", mean=1.03, p95=1.10),
     x_label="network (" + ", ".join(REAL) + ")",
     y_label="latency over optimum",
 )

@@ -25,6 +25,7 @@ from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.sequential_success import IN_TURN, placed_in_turn
 from services.lab.samples import Sample, Statistic
+from services.lab.targets import AtLeast, AtMost
 from services.lab.wire_scales import WireScales
 
 SIZES = (200, 400, 600)
@@ -136,6 +137,11 @@ FIG_4 = Experiment(
     "([decision 0230](decisions/0230-two-sizes-of-an-ant.md)). Success is to be read beside the mean latencies: who "
     "ignores latency leaves some hosts empty, and finds room there for the largest tasks "
     "([decision 0264](decisions/0264-whom-figure-4-leaves-out.md))",
+    targets=(
+        *(AtLeast(f"ants over the best strategy, {size} hosts", 0.98) for size in SIZES),
+        AtMost("control share of link traffic in steady state, 200 hosts", 0.01),
+        AtMost("control share of link traffic in steady state, 600 hosts", 0.02),
+    ),
     x_label="hosts",
     y_label="success rate",
 )

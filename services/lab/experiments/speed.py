@@ -16,6 +16,7 @@ from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.scale import WORKLOAD
 from services.lab.samples import Sample
+from services.lab.targets import AtMost
 
 HOSTS = 600
 RUNS = {
@@ -70,4 +71,8 @@ SPEED = Experiment(
     trial=_speed,
     timed=True,
     seeds=3,
+    targets=(
+        AtMost(f"processor time, 300 queries on {HOSTS} hosts", 600),
+        *(AtMost("growth of processor time", 12, beside) for beside in RUNS if beside),
+    ),
 )
