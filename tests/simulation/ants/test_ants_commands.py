@@ -47,9 +47,10 @@ def test_a_network_that_the_experiment_would_ignore_is_refused(tmp_path: Path) -
     assert "takes no network of yours" in result.output
 
 
-def test_series_that_the_experiment_would_ignore_are_refused(tmp_path: Path) -> None:
+def test_series_that_the_experiment_would_ignore_are_refused(tmp_path: Path, monkeypatch) -> None:
     """For the same reason."""
-    result = RUNNER.invoke(evaluate.app, ["ants/fig-2a", "--traces", str(tmp_path)])
+    monkeypatch.setitem(EXPERIMENTS, "ants/quick", Experiment("ants/quick", "?", "-", lambda trial: [], seeds=2))
+    result = RUNNER.invoke(evaluate.app, ["ants/quick", "--traces", str(tmp_path)])
     assert result.exit_code == 2
     assert "takes no series of yours" in result.output
 
@@ -80,8 +81,9 @@ def test_a_network_that_is_too_small_for_the_workload_is_told(name: str, tmp_pat
     assert "give one with more hosts" in result.output
 
 
-def test_a_plot_that_nothing_can_draw_is_told_before_the_work(tmp_path: Path) -> None:
-    result = RUNNER.invoke(evaluate.app, ["ants/fig-2a", "--plot", str(tmp_path / "plot.foo")])
+def test_a_plot_that_nothing_can_draw_is_told_before_the_work(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(EXPERIMENTS, "ants/quick", Experiment("ants/quick", "?", "-", lambda trial: [], seeds=2))
+    result = RUNNER.invoke(evaluate.app, ["ants/quick", "--plot", str(tmp_path / "plot.foo")])
     assert result.exit_code == 2
     assert "end its name in .png" in result.output
 
