@@ -42,11 +42,20 @@ SHAPES: dict[str, tuple[Pairs, int, int]] = {
 """Name to edges, number of sources and of sinks."""
 
 
-def random_flow(rng: random.Random, name: str, hosts: int, identity: str = "", shape: str = "") -> Flow:
-    """A flow of that shape, or of any. Its tasks are numbered in any order: searches must not live on a kind one.
+LIGHT, HEAVY = (0.004, 0.02), (0.05, 0.12)
+"""Messages a millisecond of a source; a host of capacity 1 has room for one or two tasks of a heavy flow."""
 
-    A third of the flows is so heavy that a host has room for one or two of their tasks.
-    """
+
+def random_flow(
+    rng: random.Random,
+    name: str,
+    hosts: int,
+    *,
+    identity: str = "",
+    shape: str = "",
+    rates_per_ms: tuple[float, float] = LIGHT,
+) -> Flow:
+    """A flow of that shape, or of any. Its tasks are numbered in any order: searches must not live on a kind one."""
     edges, sources, sinks = SHAPES[shape or rng.choice(sorted(SHAPES))]
     tasks = [
         Task(
@@ -60,11 +69,9 @@ def random_flow(rng: random.Random, name: str, hosts: int, identity: str = "", s
         for i in range(1 + max(int(head[1:]) for _, head in edges if head.startswith("t")))
     ]
     rng.shuffle(tasks)
-    heavy = rng.choice((1.0, 1.0, 10.0))
 
     def source(i: int) -> Source:
-        rate_per_ms = heavy * rng.uniform(0.004, 0.02)
-        return Source(f"in{i}", f"h{rng.randrange(hosts)}", rate_per_ms, rng.uniform(0.3, 2), 200.0)
+        return Source(f"in{i}", f"h{rng.randrange(hosts)}", rng.uniform(*rates_per_ms), rng.uniform(0.3, 2), 200.0)
 
     return Flow(
         name,
@@ -84,6 +91,22 @@ def random_problem(seed: int) -> tuple[Problem, random.Random]:
     background = tuple(Stream(0.01, rng.uniform(0, 30), 1.0, rng.uniform(0.2, 2), 1.0).load(1.0) for _ in range(count))
     flows = tuple(random_flow(rng, f"f{i}", count, identity="same") for i in range(rng.randint(1, 4)))
     return Problem(network, flows, background=rng.choice(((), background))), rng
+
+
+def crowded_problem(seed: int) -> tuple[Problem, random.Random]:
+    """One heavy flow with a diamond in it, on three small hosts: most of what could be placed together does not fit."""
+    rng = random.Random(seed)
+    hosts = tuple(Host(f"h{i}") for i in range(3))
+    delays = [[float(abs(a - b)) * rng.uniform(1, 3) for b in range(3)] for a in range(3)]
+    shape = rng.choice(("diamond", "joined diamond"))
+    flow = random_flow(rng, "f", len(hosts), shape=shape, rates_per_ms=HEAVY)
+    return Problem(OverlayNetwork.sparse(hosts, delays), (flow,)), rng
+
+
+@pytest.fixture(scope="session")
+def make_crowded() -> MakeProblem:
+    """Seed to a random problem with little room."""
+    return crowded_problem
 
 
 @pytest.fixture(scope="session")
