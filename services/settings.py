@@ -32,6 +32,8 @@ LOG_FORMATS = ("auto", "human", "json")
 SILENT_S = 5.0
 """A host reports once a second; one that has missed five reports is taken for gone."""
 SILENT_S_MIN = 2.0
+HOST_NAME_LENGTH_MAX = 100
+"""Names of two hosts must fit into one name of a figure, such as that of the delay between them."""
 
 
 class SettingsError(Exception):
@@ -106,6 +108,16 @@ def load_settings(flags: Mapping[str, Any] | None = None, environment: Mapping[s
             flag = f"--{name.replace('_', '-')}"
             values[name], origins[name] = _parse(name, value, where=flag), f"flag {flag}"
     return Loaded(Settings(**values), origins)
+
+
+def check_host_name(name: str) -> str:
+    """The name, if a host can have it."""
+    if not 1 <= len(name) <= HOST_NAME_LENGTH_MAX:
+        raise SettingsError(
+            f"the host's name has {len(name)} characters, expected 1 to {HOST_NAME_LENGTH_MAX}",
+            "give it a shorter one, such as --name edge-1" if name else "give it one, such as --name edge-1",
+        )
+    return name
 
 
 def find_file(environment: Mapping[str, str]) -> Path | None:

@@ -1,6 +1,5 @@
 """`stigmergy flows`: every flow, whether it runs, how far it is behind, and what is wrong with it."""
 
-import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.cluster import BootstrapOption, Cluster, cluster_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.registry.liveness import live_hosts
@@ -22,7 +21,7 @@ app = typer.Typer()
 @app.command()
 def flows(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: AsJson = False) -> None:
     """Show the flows: revision, state, how many of their partitions run, lag, and reasons for trouble."""
-    rows = look_at_flows(bootstrap_of(bootstrap, home))
+    rows = look_at_flows(cluster_of(bootstrap, home))
     if as_json:
         print_json(rows)
     else:
@@ -49,9 +48,9 @@ def show_flows(rows: Sequence[dict[str, Any]]) -> None:
         console.print(trouble, soft_wrap=True)
 
 
-def look_at_flows(bootstrap: str) -> list[dict[str, Any]]:
+def look_at_flows(cluster: Cluster) -> list[dict[str, Any]]:
     """One row a flow, as the cluster tells now."""
-    return flow_rows(read_registry(bootstrap), live_hosts(bootstrap, now_ms=time.time_ns() // 1_000_000))
+    return flow_rows(read_registry(cluster.bootstrap), live_hosts(cluster.bootstrap, silent_s=cluster.silent_s))
 
 
 def trouble_lines(rows: Sequence[dict[str, Any]], *, flow: str | None = None) -> list[Text]:

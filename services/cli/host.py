@@ -9,7 +9,7 @@ from services.cli.cluster import BootstrapOption, bootstrap_of, known_redis
 from services.cli.options import HomeOption, SilentOption
 from services.cluster_key import read_key
 from services.embedded.home import Home
-from services.settings import load_settings
+from services.settings import check_host_name, load_settings
 
 app = typer.Typer()
 
@@ -35,6 +35,7 @@ def host(
     home: HomeOption = None,
 ) -> None:
     """Run a host until Ctrl-C: it takes the segments that the registry gives it, and drains them at the end."""
+    check_host_name(name)
     settings = load_settings({"home": home, "cluster_key_file": key_file, "silent_s": silent}).settings
     key = read_key(settings.cluster_key_file or Home(settings.home).key)
     address = bootstrap_of(bootstrap, home)

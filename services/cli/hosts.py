@@ -1,6 +1,5 @@
 """`stigmergy hosts`: every host that has registered, whether it lives, and how busy it is."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.cluster import BootstrapOption, cluster_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.registry.liveness import live_hosts
@@ -22,8 +21,8 @@ app = typer.Typer()
 @app.command()
 def hosts(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: AsJson = False) -> None:
     """Show the hosts: region, capacity, whether they live, CPU, memory, and how many partitions they are given."""
-    address = bootstrap_of(bootstrap, home)
-    rows = host_rows(read_registry(address), live_hosts(address, now_ms=time.time_ns() // 1_000_000))
+    address, silent_s = cluster_of(bootstrap, home)
+    rows = host_rows(read_registry(address), live_hosts(address, silent_s=silent_s))
     if as_json:
         print_json(rows)
     else:

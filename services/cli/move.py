@@ -24,7 +24,9 @@ from topics.messages import Decision
 app = typer.Typer()
 
 ANSWER_S_MAX = 20.0
-PARTITIONS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+NUMBERS = r"\d{1,5}(-\d{1,5})?"
+"""Nobody has a hundred thousand partitions."""
+PARTITIONS = re.compile(f"{NUMBERS}(,{NUMBERS})*")
 
 
 @app.command()
@@ -51,10 +53,10 @@ def move(
         answer = _ask(address, flow, wanted, host, deadline_s)
         while "moving" in answer.evidence and _until_at_rest(address, wanted, deadline_s):
             answer = _ask(address, flow, wanted, host, deadline_s)
-        ends = _wait(address, answer, deadline_s) if wait else [answer]
+        ends, left = _wait(address, answer, deadline_s) if wait else ([answer], 0)
     failed = [each for each in ends if each.kind in ("refused", "rolled_back", "abandoned")]
     if as_json:
-        print_json({"request": answer.request, "decisions": ends})
+        print_json({"request": answer.request, "decisions": ends, "under_way": left})
     else:
         for each in ends:
             mark = ("✗ ", "bold red") if each in failed else ("✓ ", "bold green")
@@ -63,6 +65,9 @@ def move(
             console.print(Text.assemble(mark, f"{each.kind}: {each.what}{pause}"), soft_wrap=True)
     if failed:
         show_error(failed[0].why, f"see stigmergy history {flow}")
+    if left:
+        show_error(f"{left} still under way", f"they go on; see stigmergy history {flow}, or give more --timeout")
+    if failed or left:
         raise typer.Exit(ExitCode.FAILURE)
 
 
@@ -72,10 +77,16 @@ def parse_operator(text: str) -> tuple[str, set[int]]:
     if not slash:
         return name, set()
     if not PARTITIONS.fullmatch(numbers):
-        raise RegistryError(f"{numbers!r} does not name partitions", f"such as {name}/0 or {name}/0,2-4")
+        raise RegistryError(
+            f"{numbers!r} does not name partitions", f"such as {name}/0 or {name}/0,2-4, each of five digits at most"
+        )
     found: set[int] = set()
     for part in numbers.split(","):
         first, _, last = part.partition("-")
+        if int(last or first) < int(first):
+            raise RegistryError(
+                f"{part!r} names no partition: it ends before it begins", f"such as {name}/{last}-{first}"
+            )
         found |= set(range(int(first), int(last or first) + 1))
     return name, found
 
@@ -97,13 +108,14 @@ def _until_at_rest(bootstrap: str, slots: Sequence[Slot], deadline_s: float) -> 
     return False
 
 
-def _wait(bootstrap: str, answer: Decision, deadline_s: float) -> list[Decision]:
-    """How each partition's move ended; the answer itself if there was nothing to move."""
+def _wait(bootstrap: str, answer: Decision, deadline_s: float) -> tuple[list[Decision], int]:
+    """How partitions' moves ended, and how many have not; the answer itself if there was nothing to move."""
     moving = int(answer.what.split(" ", 1)[0]) if answer.kind == "accepted" else 0
     if not moving:
-        return [answer]
+        return [answer], 0
     found = wait_answers(bootstrap, str(answer.request), lambda all_: len(_ends(all_)) >= moving, deadline_s=deadline_s)
-    return _ends(found) if len(_ends(found)) >= moving else [answer]
+    ends = _ends(found)
+    return ends, max(0, moving - len(ends))
 
 
 def _ends(answers: Sequence[Decision]) -> list[Decision]:

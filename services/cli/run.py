@@ -3,7 +3,6 @@
 It is for clusters without a placement instance; where one is active, `stigmergy submit` is the way.
 """
 
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from rich.text import Text
 
 from services.cli.authority import refuse_beside_placement
-from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.cluster import BootstrapOption, Cluster, cluster_of
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, errors, print_json, show_error
@@ -36,9 +35,10 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a flow where no placement instance is active: submit it, place it by a simple rule, wait until it runs."""
-    address = bootstrap_of(bootstrap, home)
+    cluster = cluster_of(bootstrap, home)
+    address = cluster.bootstrap
     refuse_beside_placement(address, f"submit it with stigmergy submit {file}")
-    chosen = choose_hosts(address, hosts)
+    chosen = choose_hosts(cluster, hosts)
     try:
         submission = submit(address, file.read_text(), hosts=chosen, filename=str(file))
     except FlowError as error:
@@ -62,12 +62,12 @@ def run(
     if follow:
         from services.cli.top import watch
 
-        watch(address, flow=submission.flow)
+        watch(cluster, flow=submission.flow)
 
 
-def choose_hosts(bootstrap: str, named: str | None) -> list[str]:
+def choose_hosts(cluster: Cluster, named: str | None) -> list[str]:
     """The hosts that live, or those of them that were named. Raises RegistryError if there are none."""
-    live = sorted(live_hosts(bootstrap, now_ms=time.time_ns() // 1_000_000))
+    live = sorted(live_hosts(cluster.bootstrap, silent_s=cluster.silent_s))
     if named is None:
         if not live:
             raise RegistryError("no host lives", "start one with stigmergy host --name NAME, or all with stigmergy up")

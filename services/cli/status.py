@@ -4,14 +4,13 @@ The stack of the home, as `stigmergy up` started it; or, where a Kafka is named 
 what the cluster tells of itself: its hosts and its flows.
 """
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import typer
 from rich.text import Text
 
-from services.cli.cluster import BootstrapOption
+from services.cli.cluster import BootstrapOption, Cluster
 from services.cli.exits import ExitCode
 from services.cli.flows import flow_rows, look_at_flows, show_flows, trouble_lines
 from services.cli.hosts import host_rows, show_hosts
@@ -35,9 +34,11 @@ def status(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: 
     place = Home(settings.home)
     view = look(place)
     if settings.bootstrap is not None and (bootstrap is not None or view.holder is None):
-        raise typer.Exit(_cluster(settings.bootstrap, as_json=as_json))
+        raise typer.Exit(_cluster(Cluster(settings.bootstrap, settings.silent_s), as_json=as_json))
     code = exit_code(view)
-    flows = look_at_flows(view.record.bootstrap) if code is ExitCode.OK and view.record is not None else []
+    flows = []
+    if code is ExitCode.OK and view.record is not None:
+        flows = look_at_flows(Cluster(view.record.bootstrap, view.record.silent_s))
     if as_json:
         print_stack({**_as_values(place, view), "flows": flows})
     else:
@@ -47,8 +48,9 @@ def status(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: 
     raise typer.Exit(code)
 
 
-def _cluster(bootstrap: str, *, as_json: bool) -> ExitCode:
-    registry, live = read_registry(bootstrap), live_hosts(bootstrap, now_ms=time.time_ns() // 1_000_000)
+def _cluster(cluster: Cluster, *, as_json: bool) -> ExitCode:
+    bootstrap, silent_s = cluster
+    registry, live = read_registry(bootstrap), live_hosts(bootstrap, silent_s=silent_s)
     hosts, flows = host_rows(registry, live), flow_rows(registry, live)
     code = cluster_code(hosts, flows)
     if as_json:

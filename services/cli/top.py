@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.cluster import BootstrapOption, Cluster, cluster_of
 from services.cli.flows import look_at_flows, trouble_lines
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
@@ -41,12 +41,12 @@ def top(
     as_json: AsJson = False,
 ) -> None:
     """Watch operators and hosts live: records a second, service time, wait, latency, lag, state. Ctrl-C ends it."""
-    address = bootstrap_of(bootstrap, home)
+    cluster = cluster_of(bootstrap, home)
     if not once and not as_json:
-        watch(address, flow=flow)
+        watch(cluster, flow=flow)
         return
-    operators, hosts = measure(address, flow=flow)
-    rows = look_at_flows(address)
+    operators, hosts = measure(cluster.bootstrap, flow=flow)
+    rows = look_at_flows(cluster)
     if as_json:
         trouble = {row["flow"]: row["trouble"] for row in rows if row["trouble"] and flow in (None, row["flow"])}
         print_json({"window_s": WINDOW_S, "operators": operators, "hosts": hosts, "trouble": trouble})
@@ -66,17 +66,17 @@ def measure(bootstrap: str, *, flow: str | None) -> tuple[list[OperatorLine], li
     return tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
 
 
-def watch(bootstrap: str, *, flow: str | None) -> None:
+def watch(cluster: Cluster, *, flow: str | None) -> None:
     """Draws until Ctrl-C."""
     tally = Tally()
-    with _metrics(bootstrap) as consumer, Live(console=console, auto_refresh=False) as live:
+    with _metrics(cluster.bootstrap) as consumer, Live(console=console, auto_refresh=False) as live:
         try:
-            trouble, looked_s = trouble_lines(look_at_flows(bootstrap), flow=flow), time.monotonic()
+            trouble, looked_s = trouble_lines(look_at_flows(cluster), flow=flow), time.monotonic()
             while True:
                 _take(consumer, tally, for_s=REFRESH_S)
                 now_s = int(time.time())
                 if time.monotonic() > looked_s + TROUBLE_EVERY_S:
-                    trouble, looked_s = trouble_lines(look_at_flows(bootstrap), flow=flow), time.monotonic()
+                    trouble, looked_s = trouble_lines(look_at_flows(cluster), flow=flow), time.monotonic()
                 lines = tally.operator_lines(now_s=now_s, flow=flow), tally.host_lines(now_s=now_s)
                 live.update(_screen(*lines, trouble), refresh=True)
         except KeyboardInterrupt:

@@ -22,8 +22,9 @@ from topics import catalogue
 
 app = typer.Typer()
 
-RATE = re.compile(r"(?P<flow>[a-z0-9-]+)=(?P<factor>[0-9.]+)x")
-NEW_HOST = re.compile(r"(?P<name>[^:]+)(:(?P<capacity>[0-9.]+))?(:(?P<region>.+))?")
+NUMBER = r"(\d{1,9}(\.\d*)?|\.\d+)"
+RATE = re.compile(rf"(?P<flow>[a-z0-9-]+)=(?P<factor>{NUMBER})x")
+NEW_HOST = re.compile(rf"(?P<name>[^:]+)(:(?P<capacity>{NUMBER})(:(?P<region>.+))?)?")
 
 
 @app.command()

@@ -6,6 +6,7 @@ import msgspec
 
 from services.embedded.lifecycle import State
 from services.embedded.probes import Probe
+from services.settings import SILENT_S
 
 
 class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,10 @@ class WorldRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StackRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole stack. `error` says why it is not running, when its start failed."""
+    """The whole stack. `error` says why it is not running, when its start failed.
+
+    `silent_s`: after so long without a report its hosts are lost; commands judge by the same.
+    """
 
     pid: int
     bootstrap: str
@@ -53,6 +57,7 @@ class StackRecord(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = False
     error: str | None = None
     world: WorldRecord | None = None
+    silent_s: float = SILENT_S
 
 
 def write_record(path: Path, record: StackRecord) -> None:

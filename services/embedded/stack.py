@@ -215,6 +215,7 @@ class EmbeddedStack:
                 ready=self._ready,
                 error=error,
                 world=self._world,
+                silent_s=self.params.silent_s,
             )
             write_record(self.home.record, record)
 

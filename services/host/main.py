@@ -24,7 +24,7 @@ from services.host.memory import TEMPORARY
 from services.isolated.caller import MEMORY_MB, MEMORY_MB_MIN, IsolationParams
 from services.logs import configure_logs
 from services.operators.collector import collect_rarely
-from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, SettingsError
+from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, SettingsError, check_host_name
 
 log = structlog.get_logger(__name__)
 
@@ -90,6 +90,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
     given = parser.parse_args(arguments)
+    check_host_name(given.name)
     measured = calibrate() if given.capacity is None or given.play_capacity else given.capacity
     capacity = given.capacity if given.capacity is not None else measured
     params = HostParams(

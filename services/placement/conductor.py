@@ -13,7 +13,7 @@ from services.placement.plans import carry_out, check, cleared, is_carried_out, 
 from services.placement.sharing import kept_for_others, serve
 from services.placement.situation import Situation
 from services.placement.unfit import UnfitError
-from services.placement.wishes import answer, is_early, leave_drained
+from services.placement.wishes import REQUEST_AGE_MS_MAX, answer, is_early, leave_drained
 from services.registry.changes import Entry
 from services.registry.decisions import WEIGHED, decision
 from services.registry.view import RegistryView, Slot
@@ -31,6 +31,8 @@ class Conductor:
         self._answered = {
             each.request for each in view.decisions.values() if each.request is not None and each.kind != WEIGHED
         }
+        self._asked_since_ms = 0
+        """The first look is at all wishes; after it older ones have their answer."""
         self._refused: set[tuple[str, str]] = set()
         self._resting: set[tuple[Slot, str]] = set()
         self._rested_ms = 0
@@ -40,6 +42,7 @@ class Conductor:
         if situation.now_ms > self._rested_ms + RESTING_MS:
             self._rested_ms = situation.now_ms
             self._resting.clear()
+            self._answered = {name for name in self._answered if name in situation.view.requests}
         return [
             *self._withdrawals(situation),
             *self._wishes(situation),
@@ -57,7 +60,8 @@ class Conductor:
             yield from cleared(known, situation, kept)
 
     def _wishes(self, situation: Situation) -> Iterator[Entry]:
-        for request in sorted(situation.view.requests.values(), key=lambda each: each.asked_ms):
+        since_ms, self._asked_since_ms = self._asked_since_ms, situation.now_ms - 2 * REQUEST_AGE_MS_MAX
+        for request in situation.view.asked_since(since_ms):
             is_new = request.kind != "propose" and request.request not in self._answered
             if is_new and not is_early(request, situation, self._params):
                 self._answered.add(request.request)

@@ -121,6 +121,8 @@ class EdgeLeaders:
         self._situation = situation
         self._term = term
         self._distances = BrokerDistances()
+        self._rows: dict[tuple[str, str], LinkMetrics] = {}
+        """The last of each host and broker since the last round."""
         self._decided: list[Decision] = []
         """Our own, which the registry may not show yet."""
         self._told: list[Entry] = []
@@ -144,10 +146,8 @@ class EdgeLeaders:
             group.create_task(self._look())
 
     def _heard(self, row: Message, _appended_ms: float) -> None:
-        if isinstance(row, LinkMetrics):
-            host = self._situation().view.hosts.get(row.host)
-            if host is not None:
-                self._distances.heard(row, host.region)
+        if isinstance(row, LinkMetrics) and row.peer.startswith(BROKER_PEER):
+            self._rows[row.host, row.peer] = row
 
     async def _look(self) -> None:
         leadership = BrokerLeadership(self._bootstrap)
@@ -168,11 +168,20 @@ class EdgeLeaders:
         self._distances.regions = await leadership.regions()
         if len(self._distances.regions) < 2:
             return
-        moves = self._due(self._situation(), await leadership.led())
+        situation = self._situation()
+        self._measured(situation)
+        moves = self._due(situation, await leadership.led())
         if not moves:
             return
         for end in await leadership.carry_out(moves, may_act=lambda: self._term() == term):
             self._tell(end)
+
+    def _measured(self, situation: Situation) -> None:
+        """Take in what hosts have told of brokers since the last round."""
+        rows, self._rows = self._rows, {}
+        for row in rows.values():
+            if (host := situation.view.hosts.get(row.host)) is not None:
+                self._distances.heard(row, host.region)
 
     def _due(self, situation: Situation, led: Mapping[tuple[str, int], Led]) -> list[LeaderMove]:
         owners = {slot: each.host for slot, each in situation.view.placements.items() if each.host is not None}

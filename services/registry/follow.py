@@ -100,7 +100,12 @@ class RegistryFollower:
         for at, records in fetched.items():
             for record in records:
                 message = self._view.apply(
-                    at.topic, record.key, record.value, partition=at.partition, offset=record.offset
+                    at.topic,
+                    record.key,
+                    record.value,
+                    partition=at.partition,
+                    offset=record.offset,
+                    appended_ms=record.timestamp,
                 )
                 if message is not None:
                     self._on_message(message)

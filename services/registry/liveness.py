@@ -1,31 +1,49 @@
-"""Which hosts live: those that have reported within the last seconds."""
+"""Which hosts live: those that have reported within the last seconds, by the broker's time alone.
 
-from confluent_kafka import TopicPartition
+Hosts report once a second. "Now" is when the next report is appended, and that is waited for: the clock of whoever asks
+may be wrong, and the time of the last report tells nothing if it was long ago.
+"""
 
-from services.registry.snapshot import TIMEOUT_S, offsets_since, read_to_end, reader
-from services.settings import SILENT_S
+import time
+
+from confluent_kafka import Consumer, TopicPartition
+
+from services.registry.snapshot import POLL_S, TIMEOUT_S, offsets_since, read_to_end, reader, watermarks
 from topics import catalogue
 from topics.errors import MessageError
 from topics.messages import HostMetrics
 
-SILENT_MS_MAX = int(SILENT_S * 1e3)
+TOPIC = catalogue.METRICS_HOSTS
 
 
-def live_hosts(bootstrap: str, *, now_ms: int) -> dict[str, HostMetrics]:
-    """The last report of each host that lives, by name."""
-    topic = catalogue.METRICS_HOSTS
+def live_hosts(bootstrap: str, *, silent_s: float) -> dict[str, HostMetrics]:
+    """The last report of each host that lives, by name. `silent_s`: after so long without a report one does not."""
     live: dict[str, HostMetrics] = {}
     with reader(bootstrap) as consumer:
-        if topic.name not in consumer.list_topics(timeout=TIMEOUT_S).topics:
+        if TOPIC.name not in consumer.list_topics(timeout=TIMEOUT_S).topics:
             return {}
-        since = TopicPartition(topic.name, 0, now_ms - SILENT_MS_MAX)
-        (found,) = offsets_since(consumer, [since])
-        if found.offset < 0:  # nothing is as new as that
+        now_ms = _next_report_ms(consumer, patience_s=silent_s)
+        if now_ms is None:
             return {}
-        for record in read_to_end(consumer, [TopicPartition(topic.name, 0)], starts=lambda at: found.offset):
+        (found,) = offsets_since(consumer, [TopicPartition(TOPIC.name, 0, now_ms - round(silent_s * 1e3))])
+        for record in read_to_end(consumer, [TopicPartition(TOPIC.name, 0)], starts=lambda at: found.offset):
             try:
-                row = topic.codec.decode(record.value(), topic=topic.name, partition=0, offset=record.offset() or 0)
+                row = TOPIC.codec.decode(record.value(), topic=TOPIC.name, partition=0, offset=record.offset() or 0)
             except MessageError:
                 continue
             live[row.host] = row
     return live
+
+
+def _next_report_ms(consumer: Consumer, *, patience_s: float) -> int | None:
+    """When the next report was appended; None if none comes in this time, or none has come for days."""
+    first, end = watermarks(consumer, TopicPartition(TOPIC.name, 0))
+    if first == end:
+        return None
+    consumer.assign([TopicPartition(TOPIC.name, 0, end)])
+    deadline_s = time.monotonic() + patience_s
+    while time.monotonic() < deadline_s:
+        record = consumer.poll(POLL_S)
+        if record is not None and record.error() is None:
+            return record.timestamp()[1]
+    return None

@@ -56,7 +56,10 @@ class FollowedRegistry:
         partitions = [TopicPartition(name, 0) for name in self._next]
         for record in read_to_end(self._consumer, partitions, starts=lambda at: self._next[at.topic]):
             topic, partition, offset = str(record.topic()), record.partition() or 0, record.offset() or 0
-            self._view.apply(topic, record.key(), record.value(), partition=partition, offset=offset)
+            _, appended_ms = record.timestamp()
+            self._view.apply(
+                topic, record.key(), record.value(), partition=partition, offset=offset, appended_ms=appended_ms
+            )
             self._next[topic] = offset + 1
         return self._view
 

@@ -1,12 +1,17 @@
 """What the registry says: the last valid message of each key. Pure; bytes go in, one record after the other.
 
 Of two messages about the same thing the one with the higher revision or epoch counts, and of equals the later one, as
-compaction would have it. Bytes that are no valid message are counted and told, never followed.
+compaction would have it. Bytes that are no valid message are counted and told, never followed. What is kept by id would
+grow for ever: it is forgotten when its topic may forget it, by the broker's times (decision 0276).
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
+
+import msgspec
 
 from topics import catalogue
 from topics.errors import MessageError
@@ -25,7 +30,7 @@ from topics.messages import (
     SegmentStatus,
     StandbyStatus,
 )
-from topics.topic import Topic
+from topics.topic import Kept, Topic
 
 Slot = tuple[str, int]
 """One partition of one segment."""
@@ -74,6 +79,13 @@ PLACES: dict[type[Message], tuple[str, Callable[[Any], Any], Callable[[Any], Any
 }
 """For each message the table that keeps it, its key there, and its rank: of two with one key the higher one counts."""
 
+KEPT_MS = {
+    topic.name: topic.retention.for_ms
+    for topic in (catalogue.MOVES, catalogue.REQUESTS, catalogue.DECISIONS)
+    if isinstance(topic.retention, Kept)
+}
+"""For how long the topics keep what has an id of its own."""
+
 OnGarbage = Callable[[str], None]
 """Called with a sentence about a message that can't be followed."""
 
@@ -99,9 +111,18 @@ class RegistryView:
     decisions: dict[str, Decision] = field(default_factory=dict)
     garbage: int = 0
     on_garbage: OnGarbage = lambda problem: None
+    _appended_ms: dict[str, OrderedDict[Any, int]] = field(default_factory=dict)
+    """Topic -> id -> when it was written last, the oldest first; of the topics in KEPT_MS."""
 
     def apply(
-        self, topic_name: str, key: bytes | None, value: bytes | None, *, partition: int, offset: int
+        self,
+        topic_name: str,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        partition: int,
+        offset: int,
+        appended_ms: int | None = None,
     ) -> Message | None:
         """Take one record in. Returns its message; None if it was a deletion, garbage, or older than what is known."""
         if value is None:
@@ -116,12 +137,24 @@ class RegistryView:
         if topic.key_of(message) != key:
             self._refuse(f"{topic_name}[{partition}] at offset {offset}: the key {key!r} is not that of its message")
             return None
-        return message if self.take(message) else None
+        if isinstance(message, Request) and appended_ms is not None:
+            message = msgspec.structs.replace(message, asked_ms=appended_ms)  # whatever the asker's clock says
+        if not self.take(message):
+            return None
+        if topic_name in KEPT_MS and appended_ms is not None:
+            self._expire(topic_name, message, appended_ms)
+        return message
+
+    def asked_since(self, oldest_ms: float) -> list[Request]:
+        """The wishes since then, in order. They come in the order of their times, so older ones are not looked at."""
+        newest = takewhile(lambda each: each.asked_ms >= oldest_ms, reversed(self.requests.values()))
+        return list(newest)[::-1]
 
     def clear(self) -> None:
         """Forget everything."""
         for table_name, _, _ in PLACES.values():
             getattr(self, table_name).clear()
+        self._appended_ms.clear()
 
     def take(self, message: Message) -> bool:
         """Take one message in; whether it was new."""
@@ -131,6 +164,16 @@ class RegistryView:
             return False
         table[key] = message
         return True
+
+    def _expire(self, topic_name: str, message: Message, appended_ms: int) -> None:
+        """Forget what is older than this message by more than the topic keeps."""
+        table_name, key_of, _ = PLACES[type(message)]
+        table, written_ms = getattr(self, table_name), self._appended_ms.setdefault(topic_name, OrderedDict())
+        written_ms[key_of(message)] = appended_ms
+        written_ms.move_to_end(key_of(message))
+        while next(iter(written_ms.values())) < appended_ms - KEPT_MS[topic_name]:
+            old, _ = written_ms.popitem(last=False)
+            table.pop(old, None)
 
     def _forget(self, topic_name: str, key: bytes | None) -> None:
         text = (key or b"").decode(errors="replace")

@@ -1,6 +1,5 @@
 """A Stigmergy that runs, whoever has started it: what a test asks of it from outside."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from services.placement.params import LEASE
 from services.registry.lease_holder import lease_holder
 from services.registry.liveness import live_hosts
 from services.registry.snapshot import TIMEOUT_S
+from services.settings import load_settings
 from services.testing.commands import run_command
 from services.testing.flow import Flow, own_names, submit
 from services.testing.waiting import PATIENCE_S, until
@@ -80,4 +80,4 @@ class RunningStigmergy:
         return submit(self, graph if keep_names else own_names(graph), patience_s=patience_s or self._patience_s)
 
     def _live(self) -> dict[str, HostMetrics]:
-        return live_hosts(self.bootstrap, now_ms=time.time_ns() // 1_000_000)
+        return live_hosts(self.bootstrap, silent_s=load_settings().settings.silent_s)

@@ -35,6 +35,8 @@ class Request(Message, frozen=True, kw_only=True):
     - `approve`: carry out the plan with this `hash` of this flow;
     - `move`: these `partitions` of a segment to this `host`;
     - `propose`: the flow's leader shall look for a better placement and publish it as `proposed`.
+
+    `asked_ms` is by the asker's clock, which may be wrong: who reads it goes by when the broker got it.
     """
 
     request: Name

@@ -41,11 +41,12 @@ class Wishes:
     def take(self, view: RegistryView, led: Mapping[str, Led]) -> None:
         """`led`: the flows that are led here."""
         oldest_ms = self._now_ms() - WISH_AGE_MS_MAX
-        for name, request in view.requests.items():
-            if name in self._seen or request.flow not in led or request.asked_ms < oldest_ms:
+        self._seen = {name for name in self._seen if name in view.requests}
+        for request in view.asked_since(oldest_ms):
+            if request.request in self._seen or request.flow not in led:
                 continue
             if request.kind == "propose":
-                self._seen.add(name)
+                self._seen.add(request.request)
                 self._dry_runs[request.flow] = request
             elif request.kind == "approve":
                 self._weigh(request, view, led[request.flow])

@@ -30,6 +30,7 @@ from services.registry.snapshot import read_registry, read_to_end, reader
 from services.registry.submit import Submission, submit
 from services.registry.view import Slot
 from services.registry.write import write
+from services.settings import SILENT_S
 from topics.flow.file import parse_graph
 from topics.messages import Message, Placement, SegmentStatus
 from topics.topic import Topic
@@ -86,7 +87,7 @@ class Hosts:
         """Whether the very process that was started last reports under this name."""
         name = self.name(short)
         assert self.running[short].poll() is None, self.log(short)[-4_000:]
-        row = live_hosts(self.bootstrap, now_ms=time.time_ns() // 1_000_000).get(name)
+        row = live_hosts(self.bootstrap, silent_s=SILENT_S).get(name)
         registered = read_registry(self.bootstrap).hosts.get(name)
         return row is not None and registered is not None and self.former.get(name) != registered.boot_id == row.boot_id
 

@@ -3,6 +3,7 @@
 from placement.leader_phases import Phase
 from services.registry.decisions import WEIGHED
 from tests.unit.cell.ground import Ground, play
+from topics.catalogue import REQUESTS
 from topics.messages import Request
 
 
@@ -15,6 +16,21 @@ def test_a_person_can_ask_a_leader_to_look_now() -> None:
         await ground.arrange()
         assert Phase.RESTING is ground.body.leaders["talk"].phase
         ground.view.requests["new"] = Request(request="new", kind="propose", flow="talk", asked_ms=10**6)
+        await ground.arrange()
+        assert Phase.RESTING is not ground.body.leaders["talk"].phase
+
+    play(story)
+
+
+def test_a_wish_is_as_old_as_the_broker_says() -> None:
+    """On a laptop a minute late `stigmergy plan` always ended in "no leader has answered"."""
+
+    async def story(ground: Ground) -> None:
+        ground.run("b")
+        await ground.arrange()
+        late = Request(request="late", kind="propose", flow="talk", asked_ms=1)
+        value = REQUESTS.codec.encode(late, topic=REQUESTS.name)
+        ground.view.apply(REQUESTS.name, b"late", value, partition=0, offset=0, appended_ms=10**6)
         await ground.arrange()
         assert Phase.RESTING is not ground.body.leaders["talk"].phase
 

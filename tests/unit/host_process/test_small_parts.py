@@ -15,6 +15,9 @@ from services.host.seat import is_passing
 from services.host.segment_plan import plan_segment
 from services.host.writer import WriteError
 from services.operators.wiring import segment_program
+from services.registry.decisions import decision
+from services.settings import SettingsError
+from topics.catalogue import DECISIONS
 from topics.flow.file import load_graph, parse_graph
 
 GIVEN = ["--name", "edge-1", "--region", "r1", "--bootstrap", "x:1"]
@@ -32,6 +35,17 @@ def test_an_impossible_capacity_is_refused(capacity: str, capsys: pytest.Capture
     with pytest.raises(SystemExit):
         parse([*GIVEN, "--capacity", capacity])
     assert "--capacity" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", "e" * 101])
+def test_a_name_that_would_not_fit_is_refused(name: str) -> None:
+    """Two names and a word make the name of a figure in decisions, which no reader would take if it were longer."""
+    given = ["--capacity", "1", *GIVEN[2:]]
+    with pytest.raises(SettingsError, match=f"{len(name)} characters"):
+        parse(["--name", name, *given])
+    _, said = decision("weighed", "", "", by="e", now_ms=1, evidence={f"{'e' * 100} -> {'f' * 100}.delay_ms": 1.0})
+    assert DECISIONS.codec.encode(said, topic=DECISIONS.name)
+    assert "e" * 100 == parse(["--name", "e" * 100, *given])[0].name
 
 
 @pytest.mark.parametrize(("given", "memory_bytes"), [([], 512 << 20), (["--function-memory", "96"], 96 << 20)])

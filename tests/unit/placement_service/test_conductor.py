@@ -286,6 +286,17 @@ def test_a_persons_move_is_answered_and_made(office: Any, pick: Any, segment: st
     assert {"moving": f"{segment}/1"} == refused.evidence
 
 
+def test_an_old_wish_is_refused_when_an_instance_begins_and_looked_at_no_more(office: Any, pick: Any) -> None:
+    """Ten times a second all wishes of a week were sorted."""
+    office.wish("r1", "approve", hash="h")
+    office.now_ms += 3_600_000
+    assert [("refused", "it was asked too long ago; ask again")] == pick["decisions"](office.look())
+    office.now_ms -= 3_600_000
+    office.wish("r0", "approve", hash="h")
+    office.now_ms += 3_600_000
+    assert [] == office.look()
+
+
 def test_a_withdrawn_flow_runs_nowhere(office: Any) -> None:
     """Whoever wrote that it is withdrawn; its epochs go on."""
     office.running_on("a")

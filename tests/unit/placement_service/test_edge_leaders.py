@@ -1,12 +1,24 @@
 """Which partitions of a flow's edges are looked at, for whom, and how far brokers are."""
 
+import asyncio
+
 import pytest
 
 from placement.leading import LeadingParams, plan_leaders
-from services.placement.edge_leaders import MOVED, REFUSED, REST_MS, BrokerDistances, led_partitions, moved_lately
-from services.placement.situation import KnownFlow
+from services.placement.edge_leaders import (
+    MOVED,
+    REFUSED,
+    REST_MS,
+    BrokerDistances,
+    EdgeLeaders,
+    led_partitions,
+    moved_lately,
+)
+from services.placement.leadership import Led
+from services.placement.situation import KnownFlow, Situation
+from services.registry.view import RegistryView
 from topics.flow.builder import Flow
-from topics.messages import Decision, FlowRevision, LinkMetrics, Sketch
+from topics.messages import Decision, FlowRevision, HostRegistration, LinkMetrics, Sketch
 from topics.names import edge_topic
 
 REGIONS = {"ant": "east", "bee": "west", "cat": "west"}
@@ -75,6 +87,35 @@ def test_what_nobody_measured_is_not_guessed() -> None:
         distances.trip_ms("east", "west")
     distances.heard(row("bee", 1, 80.0), "west")
     assert 80.0 == pytest.approx(distances.trip_ms("east", "west"), rel=0.05)
+
+
+def test_the_situation_is_looked_at_once_a_round_and_not_for_each_row() -> None:
+    """Every host tells of every broker each second; a situation goes through all placements."""
+    looked: list[None] = []
+    hosts = {
+        name: HostRegistration(host=name, region=region, capacity=1, address="x", boot_id="1", started_ms=0)
+        for name, region in REGIONS.items()
+    }
+
+    def situation() -> Situation:
+        looked.append(None)
+        return Situation(RegistryView(hosts=hosts), 0, frozenset(REGIONS), {})
+
+    class Leadership:
+        async def regions(self) -> dict[int, str]:
+            return {1: "east", 2: "west"}
+
+        async def led(self) -> dict[tuple[str, int], Led]:
+            return {}
+
+    leaders = EdgeLeaders("nowhere", by="p1", situation=situation, term=lambda: 1)
+    for trip_ms in (90.0, 80.0):
+        for host in REGIONS:
+            leaders._heard(row(host, 1, trip_ms), 0.0)
+    assert [] == looked
+    asyncio.run(leaders._round(Leadership(), 1))  # type: ignore[arg-type]
+    assert [None] == looked
+    assert 80.0 == pytest.approx(leaders._distances.trip_ms("west", "east"), rel=0.05)
 
 
 def test_a_leader_that_was_changed_rests_also_under_the_next_instance() -> None:

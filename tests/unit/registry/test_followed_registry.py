@@ -48,6 +48,7 @@ class Consumer:
         value = DECISIONS.codec.encode(message, topic=topic) if message is not None else None
         key = DECISIONS.key_of(message) if message is not None else None
         values = {"topic": topic, "partition": 0, "offset": offset, "error": error, "key": key, "value": value}
+        values["timestamp"] = (2, self._at)
         return SimpleNamespace(**{name: lambda each=each: each for name, each in values.items()})
 
 
