@@ -24,16 +24,22 @@ def second_of(rate: float, latency_ms: float) -> dict[str, float]:
 
 
 def watch(
-    batch: Batch, rates: list[float], latencies_ms: list[float], *, other: tuple[float, float | None] = (1.0, None)
+    batch: Batch,
+    rates: list[float],
+    latencies_ms: list[float],
+    *,
+    other: tuple[float, float | None] = (1.0, None),
+    leaves: int = 10_000,
 ) -> tuple[Modeller, list[dict[str, Model]]]:
-    """The models of each second of such a story. `other`: rate and bound of a flow on the same host."""
+    """The models of each second of such a story. `other`: rate and bound of a flow on the same host until it leaves."""
     modeller = Modeller(FitParams(window_s=30, recent_s=5))
     modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(other[1], ())})
     story = []
     for second, (rate, latency_ms) in enumerate(zip(rates, latencies_ms, strict=True), start=1_000):
+        host = "edge-1" if second < leaves else "edge-2"
         cells = {
             SEAT: {second: second_of(rate, latency_ms)},
-            ("edge-1", "free", "free.aa", "x"): {second: second_of(other[0], 5.0)},
+            (host, "free", "free.aa", "x"): {second: second_of(other[0], 5.0)},
         }
         modeller.take(batch(second + 1.5, operator=cells))
         found = {}
@@ -83,6 +89,17 @@ def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:
     """The score must be honest about what nobody saw coming."""
     modeller, _ = watch(batch, [200.0] * 40, [30.0] * 35 + [500.0] * 5)
     assert (0, 1) == (modeller.hot_spots.verdicts.hits, modeller.hot_spots.verdicts.misses)
+
+
+@pytest.mark.parametrize(("leaves", "false"), [(1_050, 0), (10_000, 1)])
+def test_a_warning_that_was_heeded_is_not_false(batch: Batch, leaves: int, false: int) -> None:
+    """Who left is company no more, so that nobody knows what would have been; else the alarm would learn silence."""
+    climb = [200.0] * 30 + [200.0 + 20.0 * step for step in range(20)]
+    modeller, story = watch(batch, climb + [300.0] * 30, [30.0] * 80, other=(400.0, None), leaves=leaves)
+    warned = [place for place, models in enumerate(story) if "hotspot/talk" in models]
+    assert 30 < warned[0] < 50
+    verdicts = modeller.hot_spots.verdicts
+    assert (0, 0, false) == (verdicts.hits, verdicts.misses, verdicts.false)
 
 
 @pytest.mark.parametrize(("other", "leaving"), [((1.0, None), ("talk",)), ((600.0, 40.0), ("free",))])
