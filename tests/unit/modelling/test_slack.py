@@ -57,6 +57,8 @@ def test_slack_is_bound_minus_measured_latency_and_stays_when_nothing_changes(ba
     body = story[-1]["slack/talk"].body
     assert isinstance(body, SlackModel)
     assert (BOUND_MS, 30.0, 70.0) == (body.bound_ms, body.latency_ms, body.slack_ms)
+    windows = {key: story[-1][key].window_s for key in ("rate/talk/tcp", "slack/talk", "forecast/talk/tcp")}
+    assert {"rate/talk/tcp": 30, "slack/talk": 5, "forecast/talk/tcp": 600} == windows, "what each rests on"
     assert (1, 10) == (body.horizons_s[0], body.horizons_s[-1])
     assert all(abs(slack_ms - 70.0) < 3.0 for slack_ms in body.ahead_slack_ms)
     assert "slack/free" not in story[-1]
@@ -75,6 +77,7 @@ def test_a_rate_that_climbs_towards_capacity_is_warned_of_before_the_bound_break
     body = story[warned[0]]["hotspot/talk"].body
     assert isinstance(body, HotSpotModel)
     assert ("talk", "edge-1", "tcp") == (body.flow, body.host, body.operator)
+    assert 5 == story[warned[0]]["hotspot/talk"].window_s
     assert body.in_s is not None
     assert 0.5 <= body.probability <= 1.0
     assert (1, 0) == (modeller.hot_spots.verdicts.hits, modeller.hot_spots.verdicts.misses)
