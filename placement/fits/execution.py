@@ -4,7 +4,8 @@ Departure from the paper: its least squares weigh a miss of a millisecond alike 
 proportion to their size, so each pair is weighed by the inverse square of what the paper's line says there, and the
 line is judged by relative misses; a stalled second does not bend it. The error of a prediction is the size that 68 %
 of the misses stayed within, each told by a line that did not know it: queues are no normal distribution, and a formula
-for one promises too much (decision 0160).
+for one promises too much (decision 0160). The times that the service fits are of work alone, without the paper's
+queueing (decision 0279).
 """
 
 from dataclasses import dataclass

@@ -44,12 +44,14 @@ _TINY = 1e-12
 
 
 class Followed:
-    """What is followed step by step: two moving means, a trend, the usual size, and which series have begun."""
+    """What is followed step by step: two moving means, a trend, the usual size, and since when there is a series."""
 
     def __init__(self, count: int) -> None:
         self._state = np.zeros((4, count))
-        self.is_fresh: NDArray[np.bool_] = np.ones(count, dtype=bool)
+        self.age: Indices = np.zeros(count, dtype=np.int64)
+        """Steps from its first known value on, known or not; 0: it has not begun."""
         self._steps = np.zeros(count)
+        """Known ones."""
 
     @property
     def fast(self) -> Array:
@@ -71,7 +73,8 @@ class Followed:
     def follow(self, now: Array, known: NDArray[np.bool_]) -> None:
         """One step of those that are known."""
         fast, slow, trend, scale = self._state
-        begins, goes_on = known & self.is_fresh, known & ~self.is_fresh
+        has_begun = self.age > 0
+        begins, goes_on = known & ~has_begun, known & has_begun
         self._steps += known
         new_fast = np.where(goes_on, fast + _FAST * (now - fast), fast)
         self._state[2] = np.where(goes_on, trend + _TREND * (new_fast - fast - trend), trend)
@@ -80,18 +83,18 @@ class Followed:
         weight = 1.0 / np.clip(self._steps, 1.0, 1_000.0)
         self._state[3] = np.where(known, scale + weight * (np.abs(now) - scale), scale)
         self._state[:2, begins] = now[begins]
-        self.is_fresh &= ~known
+        self.age += known | has_begun
 
     def grow(self, count: int) -> None:
         more = count - len(self._steps)
         self._state = np.pad(self._state, ((0, 0), (0, more)))
         self._steps = np.pad(self._steps, (0, more))
-        self.is_fresh = np.pad(self.is_fresh, (0, more), constant_values=True)
+        self.age = np.pad(self.age, (0, more))
 
     def forget(self, series: Indices) -> None:
         self._state[:, series] = 0.0
         self._steps[series] = 0.0
-        self.is_fresh[series] = True
+        self.age[series] = 0
 
 
 @dataclass(frozen=True, slots=True)

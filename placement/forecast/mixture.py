@@ -134,14 +134,14 @@ class Forecaster:
         self.link(self._pairs[~gone])
 
     def _score(self, values: Array, known: NDArray[np.bool_]) -> None:
-        """What was forecast for now, horizon by horizon; a series that begins now was not."""
-        judged = known & ~self.followed.is_fresh
-        now = np.where(judged, values, 0.0)
+        """What was forecast for now, horizon by horizon. What was told before a series began was not told of it."""
         for place, horizon in enumerate(self.params.horizons):
             pending = self._pending[place]
             if len(pending) < horizon:
                 continue
             told, features = pending[0]
+            judged = known & (self.followed.age >= horizon)
+            now = np.where(judged, values, 0.0)
             wrong = np.where(judged, np.abs(told - now), 0.0)
             keep = np.where(judged, self.params.forget(horizon), 1.0)
             self._errors[place] = self._errors[place] * keep + wrong

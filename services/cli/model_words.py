@@ -20,6 +20,8 @@ from topics.messages import (
 )
 
 Point = tuple[float, float]
+DRAWN_S = 120
+"""A forecast rests on more than can be seen beside the seconds to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def points_and_curve(model: Model, bootstrap: str) -> Drawn | None:  # noqa: PLR
             points = _rates(bootstrap, rate.flow, rate.operator, since_s, until_s)
             return Drawn(points, lambda _: rate.per_s, None, "s ago", "1/s")
         case ForecastModel() as ahead:
-            points = _rates(bootstrap, ahead.flow, ahead.operator, since_s, until_s)
+            points = _rates(bootstrap, ahead.flow, ahead.operator, max(since_s, until_s - DRAWN_S), until_s)
             known = [(0.0, ahead.now_per_s), *zip(ahead.horizons_s, ahead.per_s, strict=True)]
             return Drawn(points, lambda x: _between(known, x), float(ahead.horizons_s[-1]), "s from now", "1/s")
         case ServiceModel() as service:

@@ -26,7 +26,7 @@ from services.logs import hide_in_text
 from services.modelling.mirror_layout import KINDS
 from services.modelling.mirror_read import read_model, read_models
 from services.registry.errors import RegistryError
-from topics.messages import Model
+from topics.messages import Model, ScoreModel
 
 app = typer.Typer(help="See fitted models, and score them on history.", no_args_is_help=True, add_completion=False)
 
@@ -34,6 +34,15 @@ RedisOption = Annotated[str | None, typer.Option("--redis-url", help="Your own R
 ANSWER_TIMEOUT_S = 3.0
 OLD_S = 15.0
 """A model is made anew every second; this old, its service does not run or what it is about has gone."""
+_FIGURES = {
+    "wape": "WAPE",
+    "naive_wape": "last value's",
+    "inside": "within its error",
+    "precision": "precision",
+    "recall": "recall",
+    "lead_s": "lead",
+}
+"""Of a score, in the order of their columns."""
 
 
 @app.callback()
@@ -102,9 +111,13 @@ def show(
 
 
 @app.command()
-def backtest(
+def backtest(  # noqa: PLR0917 - Typer makes options of them
     since: Annotated[str, typer.Option("--from", help="Since when, as 2026-01-31T12:00:00 (UTC) or -15m.")] = "-15m",
     until: Annotated[str, typer.Option("--to", help="Until when.")] = "now",
+    window: Annotated[
+        int | None,
+        typer.Option(min=10, help="Seconds that models rest on, as the service was told.  [default: the service's]"),
+    ] = None,
     home: HomeOption = None,
     bootstrap: BootstrapOption = None,
     as_json: AsJson = False,
@@ -112,6 +125,7 @@ def backtest(
     """Run kept metrics through the same code as a batch, and score every model against what then came."""
     from services.cli.moments import moment_ms
     from services.modelling.backtest import run_backtest
+    from services.modelling.params import FitParams
 
     now_ms = time.time_ns() // 1_000_000
     since_ms, until_ms = moment_ms(since, now_ms), moment_ms(until, now_ms)
@@ -119,7 +133,8 @@ def backtest(
         raise typer.BadParameter(f"--from {since} is not before --to {until}")
     address = bootstrap_of(bootstrap, home)
     with busy("starting Spark"):
-        found = run_backtest(address, since_ms=since_ms, until_ms=until_ms)
+        fits = FitParams() if window is None else FitParams(window_s=window)
+        found = run_backtest(address, fits, since_ms=since_ms, until_ms=until_ms)
     if not found.scores:
         raise RegistryError(
             "no metrics are kept of that time", "choose another --from and --to; metrics are kept three days"
@@ -127,12 +142,7 @@ def backtest(
     if as_json:
         print_json(msgspec.to_builtins(found))
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("model", "what", "predictions", "WAPE", "last value's"):
-        table.add_column(column, justify="left" if column in ("model", "what") else "right", no_wrap=True)
-    for score in found.scores:
-        table.add_row(score.of, score.what, f"{score.predictions:,}", _share(score.wape), _share(score.naive_wape))
-    console.print(table)
+    console.print(score_table(found.scores))
     for each in found.assumed:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.until_ms / 1_000))
         console.print(
@@ -140,6 +150,18 @@ def backtest(
             f" bound and operators of revision {each.revision} stood in for it.",
             soft_wrap=True,
         )
+
+
+def score_table(scores: Sequence[ScoreModel]) -> Table:
+    """One row a score; a figure that none of them has gets no column."""
+    shown = [name for name in _FIGURES if any(getattr(score, name) is not None for score in scores)]
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("model", "what", "predictions", *(_FIGURES[name] for name in shown)):
+        table.add_column(column, justify="left" if column in ("model", "what") else "right", no_wrap=True)
+    for score in scores:
+        figures = (_seconds(score.lead_s) if name == "lead_s" else _share(getattr(score, name)) for name in shown)
+        table.add_row(score.of, score.what, f"{score.predictions:,}", *figures)
+    return table
 
 
 def _redis(redis_url: str | None, home: Path | None) -> "Redis":
@@ -178,3 +200,7 @@ def _trust(model: Model) -> tuple[str, str, str, Text]:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} s"

@@ -35,6 +35,8 @@ class Columns:
     error: Array
     figures: Sequence[Sequence[Any]]
     """The fields of the body in their order, each as long as `keys`."""
+    window_s: int | None = None
+    """What they rest on, if it is not the window of the batch."""
 
     def encode(self, stamp: Stamp) -> list[bytes]:
         """The bytes of all models."""
@@ -43,7 +45,7 @@ class Columns:
             Model,
             self.keys,
             repeat(stamp.second),
-            repeat(stamp.window_s),
+            repeat(stamp.window_s if self.window_s is None else self.window_s),
             self.samples.astype(np.int64).tolist(),
             optional(self.error),
             repeat(stamp.made_ms),

@@ -42,7 +42,7 @@ class FlowVerdicts:
     def step(self, second: int, slack_ms: Mapping[str, float], warned: set[str], company: Company) -> None:
         """`company`: who shares hosts with whom. Where somebody has come or gone, nobody knows what would have been."""
         before, self._company = self._company, company
-        relieved = {flow for flow, shared in company.items() if before.get(flow, shared) != shared}
+        relieved = {flow for flow, shared in before.items() if company.get(flow) != shared}
         for flow in sorted(slack_ms.keys() - self._places.keys()):
             if not self._free:
                 self._free = [len(self._places)]

@@ -95,6 +95,7 @@ class Forecasts:
                     np.where(guides.upstream[places] >= 0, guides.lag[places], 0).tolist(),
                     self._forecaster.season[places].tolist(),
                 ],
+                self._params.memory,
             )
         ]
 

@@ -272,12 +272,15 @@ class Modeller:
         if not any(flow.bound_ms is not None for flow in self.flows.values()):
             return []
         window = _Window(self.rings["operator"], "operator", self.closed, recent_s)
-        sums = {name: window[name][operators.places] for name in SLACK_SUMS}
+        # Who has left a host keeps its seat for a window; here it is company no more.
+        here = np.flatnonzero(window["rows"][operators.places].any(axis=1))
+        places = operators.places[here]
+        sums = {name: window[name][places] for name in SLACK_SUMS}
         added = {name: values.sum(axis=1) for name, values in sums.items()}
         service = fit_service(Moments(sums["served"], sums["service_us"], sums["service_us_sq"]))
         seats = Seats(
-            operators.parts,
-            _mean_of_seen(sums["arrivals"], _since_first(window["rows"][operators.places])),
+            [operators.parts[seat] for seat in here.tolist()],
+            _mean_of_seen(sums["arrivals"], _since_first(window["rows"][places])),
             divide(added["service_us"], added["served"]),
             np.nan_to_num(service.cs2, nan=1.0),
             divide(added["gaps_sq"], added["gaps"]) - 1.0,

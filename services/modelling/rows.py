@@ -13,11 +13,12 @@ from topics.messages import Origin, RejectedMetrics
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Rows of one kind: seat, second, and one column of `values` for each."""
+    """Rows of one kind: seat, second, one column of `values` for each, and when the last record of it was appended."""
 
     seats: list[str]
     seconds: Indices
     values: Array
+    appended_ms: Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def rows_of(table: Any) -> Rows:
         values = np.empty((len(columns), len(chosen)))
         for place in range(len(columns)):
             values[place] = table.column(f"s{place}").to_numpy()[chosen]
-        kinds[name] = Sums(seat[chosen].tolist(), second[chosen].astype(np.int64), values)
+        seconds, appended = second[chosen].astype(np.int64), appended_ms[chosen].astype(np.int64)
+        kinds[name] = Sums(seat[chosen].tolist(), seconds, values, appended)
     bad = np.flatnonzero(kind == "rejected")
     rejected = tuple(_rejected(table.take(bad).to_pylist())) if len(bad) else ()
     return Rows(kinds, rejected, int(appended_ms.max()) if len(appended_ms) else 0)

@@ -19,8 +19,10 @@ from services.modelling.modeller import Modeller, ServiceFit
 from services.modelling.ring import Array
 from topics.messages import ScoreModel
 
-KEEP = 0.9995
-"""What a second keeps of the sums before it, live: half an hour."""
+KEPT_S = 2_000
+"""Live, what is older than this counts little. Warnings are few: all since the service began count alike."""
+KEEP = 1.0 - 1.0 / KEPT_S
+"""What a second keeps of the sums before it."""
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ class Scoreboard:
         figures = [[getattr(score, name) for score in scores] for name in ScoreModel.__struct_fields__]
         count = np.array([float(score.predictions) for score in scores])
         keys = [f"score/{score.of}/{score.what}" for score in scores]
-        return [Columns(ScoreModel, keys, count, np.full(len(scores), np.nan), figures)] if scores else []
+        return [Columns(ScoreModel, keys, count, np.full(len(scores), np.nan), figures, KEPT_S)] if scores else []
 
     def _warnings(self) -> list[ScoreModel]:
         """How the warnings of hot spots came out."""

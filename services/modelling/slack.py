@@ -65,6 +65,7 @@ class HotSpots:
 
     def __init__(self, horizons_s: tuple[int, ...], *, recent_s: int) -> None:
         self._horizons_s = horizons_s
+        self._recent_s = recent_s
         self.verdicts = FlowVerdicts(VerdictParams(holds_s=horizons_s[-1] + recent_s))
         self._errors = SlackErrors(horizons_s)
         self._told: set[str] = set()
@@ -101,6 +102,7 @@ class HotSpots:
                 list(zip(*map(numbers, seen.slack_ms[bound].T), strict=True)),
                 list(zip(*map(optional, off_ms.T), strict=True)),
             ],
+            self._recent_s,
         )
         return [told, *self._warnings(spots, seats, _leavers(outlook, seen, spots))]
 
@@ -130,7 +132,7 @@ class HotSpots:
             return []
         figures = [list(column) for column in zip(*rows, strict=True)]
         keys = [f"hotspot/{row[0]}" for row in rows]
-        return [Columns(HotSpotModel, keys, np.ones(len(rows)), np.full(len(rows), np.nan), figures)]
+        return [Columns(HotSpotModel, keys, np.ones(len(rows)), np.full(len(rows), np.nan), figures, self._recent_s)]
 
 
 def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, Array]:

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 import typer
+from msgspec import structs
 
 from services.cli.model_words import headline
+from services.cli.models import score_table
 from services.cli.moments import moment_ms
 from services.cli.small_plot import HEIGHT, plot
+from topics.messages import ScoreModel
 
 SAMPLES = runpy.run_path(str(Path(__file__).parents[2] / "golden" / "make_models.py"))
 
@@ -35,6 +38,18 @@ def test_a_plot_may_go_on_beyond_its_points_and_have_none_at_all() -> None:
 def test_every_kind_has_a_headline(key: str) -> None:
     """`stigmergy models list` shows one line for each."""
     assert headline(SAMPLES["sample"](key))
+
+
+def test_scores_have_a_column_for_each_figure_that_one_of_them_has() -> None:
+    """Warnings have a precision and a recall; without any, nobody has to read past empty columns."""
+    rates, warnings = ScoreModel("forecast", "1 s", 1_200, 0.25, 0.5), ScoreModel("hotspot", "all", 4)
+    assert ["model", "what", "predictions", "WAPE", "last value's"] == [
+        column.header for column in score_table([rates]).columns
+    ]
+    judged = structs.replace(warnings, precision=0.75, recall=1.0, lead_s=4.0)
+    table = score_table([rates, judged])
+    assert ["precision", "recall", "lead"] == [column.header for column in table.columns][-3:]
+    assert [["-", "75.0%"], ["-", "100.0%"], ["-", "4.0 s"]] == [list(column.cells) for column in table.columns][-3:]
 
 
 def test_times_are_now_ago_or_iso() -> None:

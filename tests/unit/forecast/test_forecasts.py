@@ -101,6 +101,36 @@ def test_a_series_that_ended_leaves_nothing_to_the_next_in_its_place() -> None:
     assert 0 == forecaster.forecast().trust[0, 0]
 
 
+@pytest.mark.parametrize("place", ["new", "kept free", "of one that ended"])
+def test_a_series_is_not_judged_by_what_was_forecast_before_it_began(place: str) -> None:
+    """A constant stream that begins late is told without error, however far ahead, and learns nothing of the past."""
+    params = ForecastParams(horizons=(1, 10, 30), memory=600)
+    before = 500.0 if place == "of one that ended" else math.nan
+    forecaster = run([[5.0] * 35] if place == "new" else [[5.0] * 35, [before] * 35], params)
+    if place == "new":
+        forecaster.grow(2)
+    forecaster.forget(np.array([1]))
+    for _ in range(10):
+        forecaster.step(np.array([5.0, 100.0]))
+    early = forecaster.forecast()
+    assert [True, False, False] == (early.trust[1] > 0).tolist()
+    assert [0.0] == pytest.approx(early.errors[1, :1])
+    for _ in range(50):
+        forecaster.step(np.array([5.0, 100.0]))
+    later = forecaster.forecast()
+    assert [0.0] * 3 == pytest.approx(later.errors[1], abs=1e-6)
+    assert [100.0] * 3 == pytest.approx(later.values[1])
+    for voices in forecaster.voices():
+        assert [100.0] * len(voices) == pytest.approx(voices[:, 1]), "every expert, regressions too"
+
+
+def test_a_gap_does_not_make_a_series_younger() -> None:
+    """What was forecast before a gap is judged after it."""
+    params = ForecastParams(horizons=(1, 10), memory=256)
+    ahead = run([[100.0] + [math.nan] * 10 + [100.0]], params).forecast()
+    assert [1.0, 1.0] == ahead.trust[0].tolist()
+
+
 def test_new_series_find_room_and_leave_the_others_alone() -> None:
     alone = run([daily(200)], ForecastParams(memory=256))
     joined = run([daily(200)], ForecastParams(memory=256))

@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.lab.experiments.execution import FASTEST_PER_S, PERIOD_S, SLOWEST_PER_S, _judged, _pairs, _ramp
+from services.lab.experiments.execution import (
+    FASTEST_PER_S,
+    PERIOD_S,
+    SLOWEST_PER_S,
+    _judged,
+    _pairs,
+    _ramp,
+    brain_questions,
+)
 from topics.messages import Moments, OperatorMetrics
 
 
@@ -50,3 +58,13 @@ def test_times_on_a_line_are_told_within_their_noise() -> None:
     found = {sample.measure: sample.value for sample in _judged(rates, times_us, seed=1) if sample.measure}
     assert 0.034 == pytest.approx(found["error of an execution time, median"], rel=0.3)
     assert 0.68 == pytest.approx(found["inside one standard error"], abs=0.08)
+    assert 0 < found["one prediction in the brain, slowest question"] < 0.1
+
+
+def test_the_brain_has_an_answer_to_each_question_that_is_timed() -> None:
+    """A doubt would be quicker than a prediction."""
+    answers = {name: ask() for name, ask in brain_questions().items()}
+    assert {"rate": 105.0, "variation": 1.0, "selectivity": 0.5} == {
+        name: answer for name, answer in answers.items() if name != "service"
+    }
+    assert (0.02, 0.0002) == pytest.approx(answers["service"])

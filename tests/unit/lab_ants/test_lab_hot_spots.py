@@ -3,8 +3,23 @@
 from random import Random
 
 import numpy as np
+import pytest
 
-from services.lab.experiments.hot_spots import COURSES, LEARNING_S, SECONDS, Seen, _replayed, _warning_samples
+from placement.hotspots import Foresight, Outlook
+from services.lab.experiments import hot_spots
+from services.lab.experiments.experiment import Trial
+from services.lab.experiments.hot_spots import (
+    COURSES,
+    LEARNING_S,
+    SECONDS,
+    RealHosts,
+    Seen,
+    _replayed,
+    _warning_samples,
+    live,
+    pause_sample,
+    stage_of,
+)
 from services.lab.experiments.synergy_alleviation import updates
 
 
@@ -49,6 +64,38 @@ def test_minutes_are_stretched_and_seconds_are_not() -> None:
     assert length == len(stretched) == len(plain)
     assert np.allclose(np.diff(stretched)[:9], np.diff(stretched)[0])
     assert 8 < np.diff(plain)[0] / plain[0] / (np.diff(stretched)[0] / stretched[0]) < 12
+
+
+def test_the_lead_stands_beside_the_pause_of_a_move() -> None:
+    """A warning is worth something if there is time to move."""
+    pause = pause_sample(seed=1)
+    assert ("s", 0.08) == (pause.unit, pause.value)
+
+
+def test_the_alarm_sees_what_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Live, models come seconds after what they are of: courses and backlogs are those of then."""
+    monkeypatch.setattr(hot_spots, "SECONDS", 6)
+    asked: list[np.ndarray] = []
+    real: list[np.ndarray] = []
+
+    def foresee(outlook: Outlook, courses: np.ndarray, steps: np.ndarray) -> Foresight:
+        asked.append(outlook.backlog_ms)
+        return real_foresee(outlook, courses, steps)
+
+    def second(hosts: RealHosts, outlook: Outlook, factors: np.ndarray) -> np.ndarray:
+        waits = real_second(hosts, outlook, 20.0 * factors)
+        real.append(hosts.left_ms.copy())
+        return waits
+
+    real_foresee, real_second = hot_spots.foresee, RealHosts.second
+    monkeypatch.setattr(hot_spots, "foresee", foresee)
+    monkeypatch.setattr(RealHosts, "second", second)
+    at_once, late = (stage_of(Trial(1), 2, delay_s=delay_s) for delay_s in (0, 2))
+    assert np.array_equal(at_once.courses[:-2], late.courses[2:])
+    live(late, "never")
+    assert all(left.any() for left in real)
+    assert [0.0, 0.0] == [float(left.sum()) for left in asked[:2]]
+    assert np.array_equal(real[:-2], asked[2:])
 
 
 def test_a_load_is_told_when_it_leaves_its_level_and_not_when_it_trembles_at_the_edge() -> None:

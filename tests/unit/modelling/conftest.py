@@ -13,10 +13,11 @@ Cells = Mapping[tuple[str, ...], Mapping[int, Mapping[str, float]]]
 
 
 def sums(kind: str, cells: Cells) -> Sums:
-    """From {seat: {second: {sum: value}}}."""
+    """From {seat: {second: {sum: value}}}; each was appended half a second after its end."""
     flat = [(SEPARATOR.join(seat), second, told) for seat, seconds in cells.items() for second, told in seconds.items()]
     values = np.array([[told.get(name, 0.0) for _, _, told in flat] for name in COLUMNS[kind]])
-    return Sums([name for name, _, _ in flat], np.array([second for _, second, _ in flat], dtype=np.int64), values)
+    seconds = np.array([second for _, second, _ in flat], dtype=np.int64)
+    return Sums([name for name, _, _ in flat], seconds, values, seconds * 1_000 + 1_500)
 
 
 @pytest.fixture

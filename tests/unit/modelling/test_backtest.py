@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from services.modelling.backtest import replay, seconds_of
@@ -61,6 +63,37 @@ def test_history_comes_second_by_second_in_order(batch: Batch) -> None:
     assert [1_000, 1_001, 1_002] == [part.appended_ms // 1_000 - 1 for part in parts]
     assert [1, 2, 1] == [len(part.kinds["operator"].seats) for part in parts]
     assert [] == list(seconds_of(batch(2_000)))
+
+
+def test_what_came_late_is_seen_late(batch: Batch) -> None:
+    """As by the stream: a row that was appended three seconds after its second is no part of what was known before."""
+    cells = {TCP: history(lambda _: 1.0, 5), ("b", "t", "s", "o"): {1_000: {"rows": 1.0}}}
+    rows = batch(2_000, operator=cells)
+    late = rows.kinds["operator"]
+    came_ms = np.where(np.array(late.seats) == late.seats[-1], 1_004_500, late.appended_ms)
+    parts = list(seconds_of(replace(rows, kinds=rows.kinds | {"operator": replace(late, appended_ms=came_ms)})))
+    assert [1_000, 1_001, 1_002, 1_003, 1_004] == [part.appended_ms // 1_000 - 1 for part in parts]
+    assert [1, 1, 1, 2, 1] == [len(part.kinds["operator"].seats) for part in parts]
+    assert {1_000, 1_003} == set(parts[3].kinds["operator"].seconds.tolist())
+
+
+def test_a_climb_that_breaks_a_bound_is_scored_as_a_hot_spot(
+    batch: Batch, revision: Callable[..., FlowRevision]
+) -> None:
+    """Warnings are models as well, and their score is what one would tune them by."""
+    rates = [200.0] * 30 + [200.0 + 20.0 * step for step in range(60)] + [200.0] * 30
+    told = {}
+    for second, rate in enumerate(rates, start=1_000):
+        served = {"served": rate, "service_us": rate * 1_000.0, "service_us_sq": rate * 2e6}
+        latency_ms = 150.0 if 1_075 <= second < 1_090 else 30.0
+        told[second] = {"rows": 1.0, "arrivals": rate, "timed": 1.0, "latency_ms": latency_ms, **served}
+    rows = batch(2_000, operator={TCP: told})
+    (score,) = (
+        each for each in replay(rows, Modeller(PARAMS), FlowHistory([revision(1, 1_000)])) if each.of == "hotspot"
+    )
+    assert (1.0, 1.0) == (score.recall, score.precision)
+    assert score.lead_s is not None
+    assert score.lead_s >= 1
 
 
 def test_forecasts_are_scored_only_when_their_second_has_come(batch: Batch) -> None:

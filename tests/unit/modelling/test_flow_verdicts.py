@@ -28,3 +28,12 @@ def test_a_warning_after_which_somebody_left_is_not_judged() -> None:
             verdicts.step(second, {"hot": 1.0}, {"hot"} if second == 1 else set(), company)
         assert false == verdicts.false
     assert 0.84 == pytest.approx(verdicts.alarm.level), "and the alarm has learnt from it"
+
+
+def test_a_warning_about_a_flow_that_then_ended_is_not_judged() -> None:
+    verdicts = FlowVerdicts(VerdictParams(holds_s=3))
+    both = {"hot": frozenset({("a", "hot")}), "calm": frozenset({("b", "calm")})}
+    verdicts.step(1, {"hot": 1.0, "calm": 5.0}, {"hot"}, both)
+    for second in range(2, 10):
+        verdicts.step(second, {"calm": 5.0}, set(), {"calm": both["calm"]})
+    assert 0 == verdicts.false

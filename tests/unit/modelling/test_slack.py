@@ -24,16 +24,22 @@ def second_of(rate: float, latency_ms: float) -> dict[str, float]:
 
 
 def watch(
-    batch: Batch, rates: list[float], latencies_ms: list[float], *, other: tuple[float, float | None] = (1.0, None)
+    batch: Batch,
+    rates: list[float],
+    latencies_ms: list[float],
+    *,
+    other: tuple[float, float | None] = (1.0, None),
+    leaves: int = 10_000,
 ) -> tuple[Modeller, list[dict[str, Model]]]:
-    """The models of each second of such a story. `other`: rate and bound of a flow on the same host."""
+    """The models of each second of such a story. `other`: rate and bound of a flow on the same host until it leaves."""
     modeller = Modeller(FitParams(window_s=30, recent_s=5))
     modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(other[1], ())})
     story = []
     for second, (rate, latency_ms) in enumerate(zip(rates, latencies_ms, strict=True), start=1_000):
+        host = "edge-1" if second < leaves else "edge-2"
         cells = {
             SEAT: {second: second_of(rate, latency_ms)},
-            ("edge-1", "free", "free.aa", "x"): {second: second_of(other[0], 5.0)},
+            (host, "free", "free.aa", "x"): {second: second_of(other[0], 5.0)},
         }
         modeller.take(batch(second + 1.5, operator=cells))
         found = {}
@@ -51,6 +57,8 @@ def test_slack_is_bound_minus_measured_latency_and_stays_when_nothing_changes(ba
     body = story[-1]["slack/talk"].body
     assert isinstance(body, SlackModel)
     assert (BOUND_MS, 30.0, 70.0) == (body.bound_ms, body.latency_ms, body.slack_ms)
+    windows = {key: story[-1][key].window_s for key in ("rate/talk/tcp", "slack/talk", "forecast/talk/tcp")}
+    assert {"rate/talk/tcp": 30, "slack/talk": 5, "forecast/talk/tcp": 600} == windows, "what each rests on"
     assert (1, 10) == (body.horizons_s[0], body.horizons_s[-1])
     assert all(abs(slack_ms - 70.0) < 3.0 for slack_ms in body.ahead_slack_ms)
     assert "slack/free" not in story[-1]
@@ -69,6 +77,7 @@ def test_a_rate_that_climbs_towards_capacity_is_warned_of_before_the_bound_break
     body = story[warned[0]]["hotspot/talk"].body
     assert isinstance(body, HotSpotModel)
     assert ("talk", "edge-1", "tcp") == (body.flow, body.host, body.operator)
+    assert 5 == story[warned[0]]["hotspot/talk"].window_s
     assert body.in_s is not None
     assert 0.5 <= body.probability <= 1.0
     assert (1, 0) == (modeller.hot_spots.verdicts.hits, modeller.hot_spots.verdicts.misses)
@@ -83,6 +92,17 @@ def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:
     """The score must be honest about what nobody saw coming."""
     modeller, _ = watch(batch, [200.0] * 40, [30.0] * 35 + [500.0] * 5)
     assert (0, 1) == (modeller.hot_spots.verdicts.hits, modeller.hot_spots.verdicts.misses)
+
+
+@pytest.mark.parametrize(("leaves", "false"), [(1_050, 0), (10_000, 1)])
+def test_a_warning_that_was_heeded_is_not_false(batch: Batch, leaves: int, false: int) -> None:
+    """Who left is company no more, so that nobody knows what would have been; else the alarm would learn silence."""
+    climb = [200.0] * 30 + [200.0 + 20.0 * step for step in range(20)]
+    modeller, story = watch(batch, climb + [300.0] * 30, [30.0] * 80, other=(400.0, None), leaves=leaves)
+    warned = [place for place, models in enumerate(story) if "hotspot/talk" in models]
+    assert 30 < warned[0] < 50
+    verdicts = modeller.hot_spots.verdicts
+    assert (0, 0, false) == (verdicts.hits, verdicts.misses, verdicts.false)
 
 
 @pytest.mark.parametrize(("other", "leaving"), [((1.0, None), ("talk",)), ((600.0, 40.0), ("free",))])

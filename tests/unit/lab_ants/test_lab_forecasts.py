@@ -1,0 +1,27 @@
+"""Forecasts in the lab: the service's own parameters have rows of their own."""
+
+import numpy as np
+import pytest
+
+from services.lab.experiments import forecasts
+from services.lab.experiments.forecasts import as_served
+from services.modelling.params import FitParams
+
+
+def test_rows_of_the_service_are_of_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evidence of another memory than users have says little about what they get."""
+    told = []
+
+    def score(series: list, params: object) -> list:
+        told.append((params, [len(values) for values in series]))
+        return real(series, params)
+
+    real = forecasts.score
+    monkeypatch.setattr(forecasts, "score", score)
+    monkeypatch.setattr(forecasts, "SERVICE_POINTS_MAX", 300)
+    found = as_served({"wave": 100 + 50 * np.sin(np.arange(400.0)), "steady": np.full(250, 7.0)})
+    assert [(FitParams().forecast, [300, 250])] == told
+    assert {
+        f"WAPE {ahead} ahead, median series, as the service runs" for ahead in ("1 step", "10 steps", "30 steps")
+    } < {sample.measure for sample in found}
+    assert not [sample for sample in found if "wave" in sample.measure]
