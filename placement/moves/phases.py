@@ -74,11 +74,15 @@ def advance(move: Move, facts: Facts, *, now_ms: int, params: MoveParams) -> tup
 
 
 def _with_pause(move: Move, facts: Facts) -> Move:
-    """The pause: from the last record at the origin, if it said so, until the target runs. By what hosts have told."""
-    has_drained = facts.drained_epoch >= move.epoch and facts.stopped_ms is not None
-    begin_ms = facts.stopped_ms if has_drained else move.paused_ms
-    if facts.told is None or begin_ms is None:
+    """The pause: from the last record at the origin, if it said so, until the target runs. By what hosts have told.
+
+    It does not begin before the order to stop: where nothing came, the last record may be an hour old.
+    """
+    has_drained = facts.drained_epoch >= move.epoch
+    begins_ms = [at_ms for at_ms in (move.paused_ms, facts.stopped_ms if has_drained else None) if at_ms is not None]
+    if facts.told is None or not begins_ms:
         return move
+    begin_ms = max(begins_ms)
     return replace(move, paused_ms=begin_ms, actual_pause_ms=float(max(0, facts.told.at_ms - begin_ms)))
 
 

@@ -146,6 +146,13 @@ def test_the_pause_is_from_the_order_to_stop_until_the_target_runs() -> None:
     assert 50.0 == after.actual_pause_ms
 
 
+def test_what_was_idle_before_the_move_paused_only_for_the_move() -> None:
+    """Its last record was an hour ago. Nobody missed anything until the origin was told to stop."""
+    running = facts(**AFTER, told=told("b", 7, "running"), drained_epoch=6, stopped_ms=NOW_MS - 3_600_000)
+    after, _ = advance(move(Phase.CATCHING_UP), running, now_ms=NOW_MS, params=PARAMS)
+    assert (60.0, NOW_MS - 80) == (after.actual_pause_ms, after.paused_ms)
+
+
 def test_words_of_another_epoch_or_host_do_not_count() -> None:
     """The former owner still reports while it drains."""
     for word in (told("a", 6, "running"), told("b", 6, "running"), told("c", 7, "running")):

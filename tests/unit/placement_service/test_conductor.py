@@ -368,3 +368,23 @@ def test_a_move_of_which_nobody_knows_what_was_left_to_read_teaches_nothing(offi
     office.look()
     (next_move,) = (each for each in office.view.moves.values() if each.move != move.move)
     assert office.params.pause.takeover_ms == next_move.predicted_pause_ms
+
+
+def test_a_drain_of_an_idle_flow_leaves_predictions_as_they_were(office: Any) -> None:
+    """Its last record was an hour ago, but nobody missed anything before the move."""
+    office.partitions = 1
+    office.running_on("a")
+    office.rule("host", "a", "drained")
+    office.look()
+    office.follows("b", 0)
+    office.look()
+    office.now_ms += 80
+    office.drained("a", 0, 1, idle_ms=3_600_000)
+    office.says("b", 0, 2)
+    office.look()
+    (done,) = office.view.moves.values()
+    assert ("done", 80.0) == (done.phase, done.actual_pause_ms)
+    office.plan("c", epoch=2)
+    office.look()
+    (next_move,) = (each for each in office.view.moves.values() if each.move != done.move)
+    assert office.params.pause.takeover_ms == 80.0 == next_move.predicted_pause_ms
