@@ -101,10 +101,10 @@ class Carriage:
 
     def carry_on(self, situation: Situation) -> Iterator[Entry]:
         """What is to be written now for all moves, each as far as it goes."""
+        waiting = [move for move in self.moves.values() if move.phase is Phase.PROPOSED]
+        yield from self._carry_all(waiting, situation)  # what the registry has overtaken must not begin
         yield from self._begin(situation)
-        for move in sorted(self.moves.values(), key=lambda each: each.id):
-            if not move.has_ended:
-                yield from self._carry(move, situation)
+        yield from self._carry_all([move for move in self.moves.values() if not move.has_ended], situation)
         self._forget_old(situation.now_ms)
 
     def _begin(self, situation: Situation) -> Iterator[Entry]:
@@ -119,11 +119,20 @@ class Carriage:
         for verdict in verdicts:
             move = verdict.move
             if verdict.ruling == "begin":
-                moved, effects = begun(move, predicted_pause_ms=forecasts[move.id].now_ms, now_ms=situation.now_ms)
+                moved, effects = begun(
+                    move,
+                    predicted_pause_ms=forecasts[move.id].now_ms,
+                    now_ms=situation.now_ms,
+                    followed=move.target in situation.view.placements[move.slot].standbys,
+                )
                 yield from self._write(moved, effects, situation)
             elif verdict.ruling == "refuse":
                 refused = replace(move, phase=Phase.ABANDONED, since_ms=situation.now_ms, trouble=verdict.why)
                 yield from self._write(refused, (), situation)
+
+    def _carry_all(self, moves: Iterable[Move], situation: Situation) -> Iterator[Entry]:
+        for move in sorted(moves, key=lambda each: each.id):
+            yield from self._carry(move, situation)
 
     def _carry(self, move: Move, situation: Situation) -> Iterator[Entry]:
         for _ in range(STEPS_MAX):
@@ -275,6 +284,7 @@ def to_record(move: Move) -> MoveRecord:
         actual_pause_ms=move.actual_pause_ms,
         trouble=clip(move.trouble) if move.trouble is not None else None,
         unread_changes=move.unread_changes,
+        followed=move.followed,
     )
 
 
@@ -299,4 +309,5 @@ def from_record(record: MoveRecord) -> Move:
         actual_pause_ms=record.actual_pause_ms,
         trouble=record.trouble,
         unread_changes=record.unread_changes,
+        followed=record.followed,
     )

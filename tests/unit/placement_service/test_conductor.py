@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from services.placement.conductor import Conductor
+from tests.unit.registry_messages import move_record
 from topics.messages import Decision
 
 
@@ -388,3 +389,44 @@ def test_a_drain_of_an_idle_flow_leaves_predictions_as_they_were(office: Any) ->
     office.look()
     (next_move,) = (each for each in office.view.moves.values() if each.move != done.move)
     assert office.params.pause.takeover_ms == 80.0 == next_move.predicted_pause_ms
+
+
+def test_who_warmed_up_for_a_move_that_was_overtaken_follows_no_longer(office: Any, pick: Any, segment: str) -> None:
+    """Nobody would ever tell it to stop. Whom a person lets follow goes on."""
+    office.running_on("a")
+    given = msgspec.structs.replace(office.view.placements[segment, 0], standbys=("c",))
+    office.view.take(given)
+    office.plan("b", epoch=2)
+    office.look()
+    warming = office.view.placements[segment, 0]
+    assert ("c", "b") == warming.standbys
+    office.view.take(msgspec.structs.replace(warming, epoch=2))
+    assert ["abandoned"] == [kind for kind, _ in pick["decisions"](office.look())]
+    assert [("c",), ("b",)] == [each.standbys for _, each in sorted(office.view.placements.items())]
+    assert [("a", 2), ("a", 1)] == office.owners()
+
+
+def test_whom_a_person_lets_follow_does_so_after_a_move_to_it_was_given_up(office: Any, segment: str) -> None:
+    """Also if another instance gives it up: it stands in the record."""
+    office.partitions = 1
+    office.running_on("a")
+    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], standbys=("b",)))
+    office.plan("b", epoch=2)
+    office.look()
+    office.conductor = Conductor(office.params, office.view)
+    office.now_ms += office.params.moves.warming_ms_max
+    office.look()
+    assert {"abandoned"} == {each.phase for each in office.view.moves.values()}
+    assert ("b",) == office.view.placements[segment, 0].standbys
+
+
+def test_a_proposed_move_that_was_overtaken_never_begins(office: Any, pick: Any, segment: str) -> None:
+    """It would write into an entry that somebody else has made since."""
+    office.running_on("a")
+    about = {"origin": "a", "target": "b", "phase": "proposed", "since_ms": office.now_ms}
+    office.view.take(move_record("shop", segment, **about))
+    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], host="c", epoch=2))
+    office.conductor = Conductor(office.params, office.view)
+    written = office.look()
+    assert ["abandoned"] == [each.phase for each in pick["moves"](written)]
+    assert [] == pick["placements"](written)
