@@ -150,9 +150,9 @@ class Reports:
             stopped_ms=int(self._clock.at_ms(stopped_local_ms)) if stopped_local_ms is not None else None,
         )
 
-    async def hand_over(self, words: Sequence[Handover]) -> None:
-        """Tell the new owners that these partitions are drained."""
-        await self._publisher.send(catalogue.HANDOVERS, words, now_ms=self._now_ms())
+    async def hand_over(self, words: Sequence[Handover]) -> bool:
+        """Tell the new owners that these partitions are drained. Whether it has arrived."""
+        return await self._publisher.send(catalogue.HANDOVERS, words, now_ms=self._now_ms()) is not None
 
     async def run(self) -> None:
         """Publishes until cancelled."""
