@@ -182,10 +182,15 @@ class Reports:
             if time.monotonic() >= told_s + STATUS_EVERY_S:
                 told_s = time.monotonic()
                 news = self.standings | news
-                self._standby_news += self._standbys.values()
+                self._standby_news += self._standbys_now()
             await self._publish(news)
             standbys, self._standby_news = self._standby_news, []
             await self._publisher.send(catalogue.STANDBYS, standbys, now_ms=self._now_ms())
+
+    def _standbys_now(self) -> list[StandbyStatus]:
+        """What still counts is said anew: who waits for it must know that we live."""
+        now_ms = self._now_ms()
+        return [msgspec.structs.replace(each, reported_ms=now_ms) for each in self._standbys.values()]
 
     async def _publish(self, standings: dict[Slot, Standing]) -> None:
         now_ms = self._now_ms()

@@ -25,18 +25,21 @@ from placement.moves import (
     is_too_dear,
     schedule,
 )
+from services.host.reports import STATUS_EVERY_S
 from services.placement.params import PlacementParams
 from services.placement.situation import KnownFlow, Situation
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.view import Slot
 from topics import catalogue
-from topics.messages import MoveRecord, Placement, clip
+from topics.messages import MoveRecord, Placement, StandbyStatus, clip
 
 STEPS_MAX = 8
 """More than a move has phases."""
 CLOCK_SLACK_MS = 2_000
 """By so much a host may be wrong about the broker's clock, with us or with what another broker says."""
+WORD_MS_MAX = int(STATUS_EVERY_S * 1_000) + CLOCK_SLACK_MS
+"""A host that follows a partition says so again and again; an older word may be of a process that is gone."""
 KINDS = {Phase.DONE: "moved", Phase.ROLLED_BACK: "rolled_back", Phase.ABANDONED: "abandoned"}
 
 
@@ -55,7 +58,8 @@ class Carriage:
         return {move.slot: move for move in self.moves.values() if not move.has_ended}
 
     def tried(self, slot: Slot, plan: str) -> bool:
-        """Whether a move of this partition under this plan was ever begun, however it ended."""
+        """Whether a move of this partition under this plan was begun lately, however it ended; so one that failed is
+        tried once more when it is forgotten."""
         return any(move.slot == slot and move.plan == plan for move in self.moves.values())
 
     def propose(
@@ -188,12 +192,12 @@ class Carriage:
             else None
         )
         follows = placement is not None and move.target in placement.standbys
-        is_warm = follows and standby is not None and standby.is_ready
+        is_warm = follows and standby is not None and _is_ready(standby, move, situation.now_ms)
         return Facts(
             owner=placement.host if placement is not None else None,
             epoch=placement.epoch if placement is not None else 0,
             told=told,
-            is_warm=is_warm and standby is not None and standby.reported_ms >= move.since_ms - CLOCK_SLACK_MS,
+            is_warm=is_warm,
             drained_epoch=word.epoch if word is not None else 0,
             stopped_ms=word.stopped_ms if word is not None else None,
             lost=situation.lost,
@@ -231,6 +235,11 @@ class Carriage:
 
 def _allowance(known: KnownFlow) -> Allowance:
     return Allowance(float(known.graph.spec.pause_budget_ms))
+
+
+def _is_ready(standby: StandbyStatus, move: Move, now_ms: int) -> bool:
+    """Whether a host has said since the move began, and lately, that it could take over at once."""
+    return standby.is_ready and standby.reported_ms >= max(move.since_ms - CLOCK_SLACK_MS, now_ms - WORD_MS_MAX)
 
 
 def _unread(slot: Slot, target: str, situation: Situation) -> int:

@@ -430,3 +430,32 @@ def test_a_proposed_move_that_was_overtaken_never_begins(office: Any, pick: Any,
     written = office.look()
     assert ["abandoned"] == [each.phase for each in pick["moves"](written)]
     assert [] == pick["placements"](written)
+
+
+def test_an_old_word_of_a_target_hands_nothing_over(office: Any) -> None:
+    """It may have started again since, with nothing read; who lives says again and again that it is ready."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.follows("b", 0)
+    office.now_ms += 6_000
+    assert [] == office.look()
+    office.follows("b", 0)
+    office.look()
+    assert [("b", 2)] == office.owners()
+
+
+def test_a_plan_whose_move_was_given_up_is_tried_once_more_after_the_window(office: Any, pick: Any) -> None:
+    """Not at every look, nor never: what kept it then may be over."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.now_ms += office.params.moves.warming_ms_max
+    assert ["abandoned"] == [each.phase for each in pick["moves"](office.look())]
+    office.now_ms += office.params.schedule.window_ms - 1
+    assert [] == office.look()
+    office.now_ms += 1
+    office.look()
+    assert ["proposed", "warming"] == [each.phase for each in pick["moves"](office.look())]
