@@ -7,6 +7,7 @@ import pytest
 
 from services.placement.conductor import Conductor
 from tests.unit.registry_messages import move_record
+from topics import catalogue
 from topics.messages import Decision
 
 
@@ -459,3 +460,10 @@ def test_a_plan_whose_move_was_given_up_is_tried_once_more_after_the_window(offi
     office.now_ms += 1
     office.look()
     assert ["proposed", "warming"] == [each.phase for each in pick["moves"](office.look())]
+
+
+def test_a_plan_with_a_thousand_inputs_can_be_told(office: Any) -> None:
+    """Where each came from is more than a decision holds: no instance could write it, and all ended."""
+    office.plan("a", basis={f"a-source-with-a-long-name-{number}.rate_per_ms": "measured" for number in range(2_000)})
+    (told,) = (each for each in office.look() if isinstance(each, Decision))
+    assert catalogue.DECISIONS.codec.encode(told, topic=catalogue.DECISIONS.name)
