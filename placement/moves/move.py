@@ -51,6 +51,8 @@ class Move:
     trouble: str | None = None
     unread_changes: int | None = None
     """Of the partition's state, that the target had still to read when it was handed over."""
+    followed: bool = False
+    """Whether the target followed the partition before the move began, because a person wants it to."""
 
     def __post_init__(self) -> None:
         assert self.origin != self.target, self

@@ -62,7 +62,7 @@ def advance(move: Move, facts: Facts, *, now_ms: int, params: MoveParams) -> tup
     step = _superseded(move, facts) or RULES[move.phase](move, facts)
     if step is None and now_ms - move.since_ms >= params.patience_ms(move.phase):
         waited_s = params.patience_ms(move.phase) / 1_000
-        step = TOO_LATE[move.phase](f"{move.phase.value} took longer than {waited_s:.0f} s")
+        step = TOO_LATE[move.phase](move, f"{move.phase.value} took longer than {waited_s:.0f} s")
     if step is None:
         return move, ()
     moved = replace(move, phase=step.phase, since_ms=now_ms, trouble=step.trouble or move.trouble)
@@ -74,11 +74,15 @@ def advance(move: Move, facts: Facts, *, now_ms: int, params: MoveParams) -> tup
 
 
 def _with_pause(move: Move, facts: Facts) -> Move:
-    """The pause: from the last record at the origin, if it said so, until the target runs. By what hosts have told."""
-    has_drained = facts.drained_epoch >= move.epoch and facts.stopped_ms is not None
-    begin_ms = facts.stopped_ms if has_drained else move.paused_ms
-    if facts.told is None or begin_ms is None:
+    """The pause: from the last record at the origin, if it said so, until the target runs. By what hosts have told.
+
+    It does not begin before the order to stop: where nothing came, the last record may be an hour old.
+    """
+    has_drained = facts.drained_epoch >= move.epoch
+    begins_ms = [at_ms for at_ms in (move.paused_ms, facts.stopped_ms if has_drained else None) if at_ms is not None]
+    if facts.told is None or not begins_ms:
         return move
+    begin_ms = max(begins_ms)
     return replace(move, paused_ms=begin_ms, actual_pause_ms=float(max(0, facts.told.at_ms - begin_ms)))
 
 
@@ -87,7 +91,14 @@ def _superseded(move: Move, facts: Facts) -> Step | None:
     owner, epoch = _EXPECTED[move.phase](move)
     if (facts.owner, facts.epoch) == (owner, epoch):
         return None
-    return Step(Phase.ABANDONED, trouble=f"the registry now says {facts.owner} with epoch {facts.epoch}")
+    is_left_following = move.phase is Phase.WARMING and facts.epoch > 0 and facts.owner != move.target
+    effects = _let_go(move) if is_left_following else ()
+    return Step(Phase.ABANDONED, effects, f"the registry now says {facts.owner} with epoch {facts.epoch}")
+
+
+def _let_go(move: Move) -> tuple[Effect, ...]:
+    """The target no longer follows for a move that is given up; one that did so before goes on."""
+    return () if move.followed else (FollowAtTarget(wanted=False),)
 
 
 _EXPECTED: dict[Phase, Callable[[Move], tuple[str, int]]] = {
@@ -107,15 +118,19 @@ def _proposed(move: Move, facts: Facts) -> Step | None:
     return _lost_before(move, facts, ())
 
 
-def begun(move: Move, *, predicted_pause_ms: float, now_ms: int) -> tuple[Move, tuple[Effect, ...]]:
-    """The schedule lets a proposed move begin."""
+def begun(
+    move: Move, *, predicted_pause_ms: float, now_ms: int, followed: bool = False
+) -> tuple[Move, tuple[Effect, ...]]:
+    """The schedule lets a proposed move begin. `followed`: the target follows the partition already."""
     assert move.phase is Phase.PROPOSED, move
-    warming = replace(move, phase=Phase.WARMING, since_ms=now_ms, predicted_pause_ms=predicted_pause_ms)
+    warming = replace(
+        move, phase=Phase.WARMING, since_ms=now_ms, predicted_pause_ms=predicted_pause_ms, followed=followed
+    )
     return warming, (FollowAtTarget(wanted=True),)
 
 
 def _warming(move: Move, facts: Facts) -> Step | None:
-    lost = _lost_before(move, facts, (FollowAtTarget(wanted=False),))
+    lost = _lost_before(move, facts, _let_go(move))
     if lost is not None:
         return lost
     # A target that is warm goes on following until a quieter time.
@@ -196,13 +211,13 @@ RULES: dict[Phase, Rule] = {
     Phase.RETURNING: _returning,
 }
 
-TOO_LATE: dict[Phase, Callable[[str], Step]] = {
-    Phase.PROPOSED: lambda why: Step(Phase.ABANDONED, (), why),
-    Phase.WARMING: lambda why: Step(Phase.ABANDONED, (FollowAtTarget(wanted=False),), why),
-    Phase.DRAINING: _back,
-    Phase.FENCING: _back,
-    Phase.CATCHING_UP: _back,
-    Phase.RELEASING: lambda why: Step(Phase.DONE, (), why),
-    Phase.RETURNING: lambda why: Step(Phase.ABANDONED, (), why),
+TOO_LATE: dict[Phase, Callable[[Move, str], Step]] = {
+    Phase.PROPOSED: lambda _, why: Step(Phase.ABANDONED, (), why),
+    Phase.WARMING: lambda move, why: Step(Phase.ABANDONED, _let_go(move), why),
+    Phase.DRAINING: lambda _, why: _back(why),
+    Phase.FENCING: lambda _, why: _back(why),
+    Phase.CATCHING_UP: lambda _, why: _back(why),
+    Phase.RELEASING: lambda _, why: Step(Phase.DONE, (), why),
+    Phase.RETURNING: lambda _, why: Step(Phase.ABANDONED, (), why),
 }
 """What becomes of a move whose time in a phase is up."""

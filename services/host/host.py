@@ -36,7 +36,7 @@ from services.registry.view import RegistryView, Slot
 from services.settings import LOOPBACK
 from topics import catalogue
 from topics.admin import ClusterError
-from topics.messages import HostRegistration, Message
+from topics.messages import Handover, HostRegistration, Message
 
 log = structlog.get_logger(__name__)
 
@@ -267,9 +267,19 @@ class Host:
         ]
         if owed:
             self._handed |= {(word.segment, word.partition): word.epoch + 1 for word in owed}
-            sending = asyncio.create_task(self.reports.hand_over(owed))
+            sending = asyncio.create_task(self._tell_drained(owed))
             self._sending.add(sending)
             sending.add_done_callback(self._sending.discard)
+
+    async def _tell_drained(self, words: Sequence[Handover]) -> None:
+        """Until it has arrived, or nobody waits for it any more: the new owner can't begin without it."""
+        while words and not await self.reports.hand_over(words) and not self._stop.is_set():
+            await asyncio.sleep(CONNECT_PAUSE_S)
+            words = [word for word in words if self._is_awaited(word)]
+
+    def _is_awaited(self, word: Handover) -> bool:
+        placement = self.view.placements.get((word.segment, word.partition))
+        return placement is not None and (placement.origin, placement.epoch) == (self.params.name, word.epoch + 1)
 
     async def _drained(self, segment_id: str, partition: int, epoch: int) -> None:
         slot = (segment_id, partition)

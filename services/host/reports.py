@@ -150,9 +150,9 @@ class Reports:
             stopped_ms=int(self._clock.at_ms(stopped_local_ms)) if stopped_local_ms is not None else None,
         )
 
-    async def hand_over(self, words: Sequence[Handover]) -> None:
-        """Tell the new owners that these partitions are drained."""
-        await self._publisher.send(catalogue.HANDOVERS, words, now_ms=self._now_ms())
+    async def hand_over(self, words: Sequence[Handover]) -> bool:
+        """Tell the new owners that these partitions are drained. Whether it has arrived."""
+        return await self._publisher.send(catalogue.HANDOVERS, words, now_ms=self._now_ms()) is not None
 
     async def run(self) -> None:
         """Publishes until cancelled."""
@@ -182,10 +182,15 @@ class Reports:
             if time.monotonic() >= told_s + STATUS_EVERY_S:
                 told_s = time.monotonic()
                 news = self.standings | news
-                self._standby_news += self._standbys.values()
+                self._standby_news += self._standbys_now()
             await self._publish(news)
             standbys, self._standby_news = self._standby_news, []
             await self._publisher.send(catalogue.STANDBYS, standbys, now_ms=self._now_ms())
+
+    def _standbys_now(self) -> list[StandbyStatus]:
+        """What still counts is said anew: who waits for it must know that we live."""
+        now_ms = self._now_ms()
+        return [msgspec.structs.replace(each, reported_ms=now_ms) for each in self._standbys.values()]
 
     async def _publish(self, standings: dict[Slot, Standing]) -> None:
         now_ms = self._now_ms()

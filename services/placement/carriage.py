@@ -25,18 +25,21 @@ from placement.moves import (
     is_too_dear,
     schedule,
 )
+from services.host.reports import STATUS_EVERY_S
 from services.placement.params import PlacementParams
 from services.placement.situation import KnownFlow, Situation
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.view import Slot
 from topics import catalogue
-from topics.messages import MoveRecord, Placement, clip
+from topics.messages import MoveRecord, Placement, StandbyStatus, clip
 
 STEPS_MAX = 8
 """More than a move has phases."""
 CLOCK_SLACK_MS = 2_000
 """By so much a host may be wrong about the broker's clock, with us or with what another broker says."""
+WORD_MS_MAX = int(STATUS_EVERY_S * 1_000) + CLOCK_SLACK_MS
+"""A host that follows a partition says so again and again; an older word may be of a process that is gone."""
 KINDS = {Phase.DONE: "moved", Phase.ROLLED_BACK: "rolled_back", Phase.ABANDONED: "abandoned"}
 
 
@@ -55,7 +58,8 @@ class Carriage:
         return {move.slot: move for move in self.moves.values() if not move.has_ended}
 
     def tried(self, slot: Slot, plan: str) -> bool:
-        """Whether a move of this partition under this plan was ever begun, however it ended."""
+        """Whether a move of this partition under this plan was begun lately, however it ended; so one that failed is
+        tried once more when it is forgotten."""
         return any(move.slot == slot and move.plan == plan for move in self.moves.values())
 
     def propose(
@@ -101,10 +105,10 @@ class Carriage:
 
     def carry_on(self, situation: Situation) -> Iterator[Entry]:
         """What is to be written now for all moves, each as far as it goes."""
+        waiting = [move for move in self.moves.values() if move.phase is Phase.PROPOSED]
+        yield from self._carry_all(waiting, situation)  # what the registry has overtaken must not begin
         yield from self._begin(situation)
-        for move in sorted(self.moves.values(), key=lambda each: each.id):
-            if not move.has_ended:
-                yield from self._carry(move, situation)
+        yield from self._carry_all([move for move in self.moves.values() if not move.has_ended], situation)
         self._forget_old(situation.now_ms)
 
     def _begin(self, situation: Situation) -> Iterator[Entry]:
@@ -119,11 +123,20 @@ class Carriage:
         for verdict in verdicts:
             move = verdict.move
             if verdict.ruling == "begin":
-                moved, effects = begun(move, predicted_pause_ms=forecasts[move.id].now_ms, now_ms=situation.now_ms)
+                moved, effects = begun(
+                    move,
+                    predicted_pause_ms=forecasts[move.id].now_ms,
+                    now_ms=situation.now_ms,
+                    followed=move.target in situation.view.placements[move.slot].standbys,
+                )
                 yield from self._write(moved, effects, situation)
             elif verdict.ruling == "refuse":
                 refused = replace(move, phase=Phase.ABANDONED, since_ms=situation.now_ms, trouble=verdict.why)
                 yield from self._write(refused, (), situation)
+
+    def _carry_all(self, moves: Iterable[Move], situation: Situation) -> Iterator[Entry]:
+        for move in sorted(moves, key=lambda each: each.id):
+            yield from self._carry(move, situation)
 
     def _carry(self, move: Move, situation: Situation) -> Iterator[Entry]:
         for _ in range(STEPS_MAX):
@@ -179,12 +192,12 @@ class Carriage:
             else None
         )
         follows = placement is not None and move.target in placement.standbys
-        is_warm = follows and standby is not None and standby.is_ready
+        is_warm = follows and standby is not None and _is_ready(standby, move, situation.now_ms)
         return Facts(
             owner=placement.host if placement is not None else None,
             epoch=placement.epoch if placement is not None else 0,
             told=told,
-            is_warm=is_warm and standby is not None and standby.reported_ms >= move.since_ms - CLOCK_SLACK_MS,
+            is_warm=is_warm,
             drained_epoch=word.epoch if word is not None else 0,
             stopped_ms=word.stopped_ms if word is not None else None,
             lost=situation.lost,
@@ -222,6 +235,11 @@ class Carriage:
 
 def _allowance(known: KnownFlow) -> Allowance:
     return Allowance(float(known.graph.spec.pause_budget_ms))
+
+
+def _is_ready(standby: StandbyStatus, move: Move, now_ms: int) -> bool:
+    """Whether a host has said since the move began, and lately, that it could take over at once."""
+    return standby.is_ready and standby.reported_ms >= max(move.since_ms - CLOCK_SLACK_MS, now_ms - WORD_MS_MAX)
 
 
 def _unread(slot: Slot, target: str, situation: Situation) -> int:
@@ -275,6 +293,7 @@ def to_record(move: Move) -> MoveRecord:
         actual_pause_ms=move.actual_pause_ms,
         trouble=clip(move.trouble) if move.trouble is not None else None,
         unread_changes=move.unread_changes,
+        followed=move.followed,
     )
 
 
@@ -299,4 +318,5 @@ def from_record(record: MoveRecord) -> Move:
         actual_pause_ms=record.actual_pause_ms,
         trouble=record.trouble,
         unread_changes=record.unread_changes,
+        followed=record.followed,
     )

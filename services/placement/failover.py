@@ -55,13 +55,14 @@ def fail_over(situation: Situation, busy: frozenset[Slot], params: PlacementPara
             now_ms=situation.now_ms,
             flow=before.flow,
             plan=before.plan,
-            evidence={"silent_ms": _silent_ms(before.host, situation, params)},
+            evidence=_silence(before.host, situation, params),
         )
 
 
-def _silent_ms(host: str, situation: Situation, params: PlacementParams) -> float:
-    """For how long nothing was heard of a host: it is lost since its patience was over."""
-    return situation.now_ms - situation.lost_since_ms[host] + params.silent_s_max * 1_000
+def _silence(host: str, situation: Situation, params: PlacementParams) -> dict[str, float]:
+    """For how long nothing was heard of a host, and for how long it was known to be lost: since our patience ended."""
+    known_ms = float(situation.now_ms - situation.lost_since_ms[host])
+    return {"silent_ms": known_ms + params.silent_s_max * 1_000, "known_ms": known_ms}
 
 
 def _standbys(before: Placement, situation: Situation) -> tuple[str, ...]:

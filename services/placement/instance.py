@@ -23,6 +23,7 @@ from services.placement.flows import Flows
 from services.placement.params import LEASE, TRANSACTIONAL_ID, PlacementParams
 from services.placement.situation import Situation
 from services.placement.watch import Watch
+from services.placement.writable import writable
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.fenced import FencedError, FencedWriter
@@ -32,6 +33,7 @@ from services.registry.lease_keeper import LeaseKeeper
 from services.registry.view import TOPICS, RegistryView
 from topics import catalogue
 from topics.admin import ClusterError
+from topics.errors import MessageError
 
 log = structlog.get_logger(__name__)
 
@@ -165,10 +167,20 @@ class Instance:
             await writer.close()
 
     async def _write(self, writer: FencedWriter, entries: list[Entry]) -> None:
-        await writer.write(entries)
+        try:
+            await writer.write(entries)
+        except MessageError as error:  # nothing has been written yet
+            log.error("not all that was decided can be written", instance=self.params.name, error=str(error))
+            entries = self._without_unwritable(entries)
+            await writer.write(entries)
         self.written += len(entries)
         for _, message in entries:
             self._view.take(message)
+
+    def _without_unwritable(self, entries: list[Entry]) -> list[Entry]:
+        """What is left out still counts as written here, so it is not tried at every look; a next instance tries it."""
+        kept, wrong = writable(entries)
+        return kept + [self._refused(flow, f"what was decided can't be written: {why}") for flow, why in wrong.items()]
 
     async def _forget_unwritten(self, follower: RegistryFollower) -> None:
         """A look takes for true what it is about to write. If it was not written, the registry must be read anew."""
@@ -203,10 +215,10 @@ class Instance:
     def _flow_trouble(self) -> list[Entry]:
         """Flows that are new are read; what is wrong with one is a decision that people can see."""
         told = self._flows.look(self._view.flows, now_s=time.monotonic())
-        return [
-            decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=self._now_ms(), flow=flow)
-            for flow, why in told.items()
-        ]
+        return [self._refused(flow, why) for flow, why in told.items()]
+
+    def _refused(self, flow: str, why: str) -> Entry:
+        return decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=self._now_ms(), flow=flow)
 
     def _metrics_page(self) -> Page:
         lines = [

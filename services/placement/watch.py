@@ -2,7 +2,8 @@
 
 It reads the reports as they come; what is no report of a host is counted, told and skipped. A host counts as silent
 from when this process last heard of it; one that it has never heard of, from when the watch began. Who hears nobody at
-all is cut off itself, and judges nobody; a watch that was cut off or stopped first listens again before it judges.
+all is cut off itself, and judges nobody; a watch that was cut off or stopped first listens again before it judges. But
+a host gets its time anew only once until it is heard: else one that reports too seldom would keep the dead alive.
 """
 
 import asyncio
@@ -37,6 +38,8 @@ class Watch:
         self._since_s = time.monotonic()
         self._last_s = self._since_s
         """When anybody was heard last."""
+        self._anew_s: dict[str, float] = {}
+        """When a host got its time anew."""
 
     def live(self) -> frozenset[str]:
         """The hosts that have reported lately."""
@@ -48,12 +51,15 @@ class Watch:
         now_s = time.monotonic()
         if now_s - self._last_s > DEAF_S:
             return {}
-        silent_s = {host: now_s - max(self._heard_s.get(host, 0.0), self._since_s) for host in hosts}
+        silent_s = {host: now_s - self._silent_since_s(host) for host in hosts}
         return {
             host: now_ms - int((each_s - self._silent_s_max) * 1_000)
             for host, each_s in silent_s.items()
             if each_s >= self._silent_s_max
         }
+
+    def _silent_since_s(self, host: str) -> float:
+        return max(self._heard_s.get(host, 0.0), self._anew_s.get(host, 0.0), self._since_s)
 
     async def run(self) -> None:
         """Listens until cancelled."""
@@ -103,7 +109,11 @@ class Watch:
     def heard(self, hosts: Iterable[str]) -> None:
         """These have reported."""
         now_s = time.monotonic()
-        if now_s - self._last_s > DEAF_S:
+        deaf_s = now_s - self._last_s
+        if deaf_s > self._silent_s_max:  # no living host is so slow
             self._since_s = now_s
+        elif deaf_s > DEAF_S:
+            unspared = [host for host, at_s in self._heard_s.items() if at_s > self._anew_s.get(host, 0.0)]
+            self._anew_s |= dict.fromkeys(unspared, now_s)
         self._last_s = now_s
         self._heard_s |= dict.fromkeys(hosts, now_s)

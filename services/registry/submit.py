@@ -103,6 +103,8 @@ def _make(admin: AdminClient, wanted: dict[str, int], counts: dict[str, int]) ->
         try:
             future.result(timeout=TIMEOUT_S)
             counts[topic] = wanted[topic]
+        except TimeoutError as late:
+            raise RegistryError(f"topic {topic} could not be made within {TIMEOUT_S:.0f} s") from late
         except KafkaException as fault:
             if fault.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise

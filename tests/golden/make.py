@@ -205,6 +205,7 @@ SAMPLES: tuple[Message, ...] = (
         actual_pause_ms=71.0,
         trouble="the target was slow",
         unread_changes=120,
+        followed=True,
     ),
     Handover(
         segment="top-talkers.9a2b",

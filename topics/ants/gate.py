@@ -1,7 +1,8 @@
 """The gate of a host: an envelope comes in only if it is genuine, for us, in time, and for the first time.
 
 No replay gets through: within the age limit every (sender, boot, sequence) is remembered, beyond it nothing is let in,
-and a gate that has just been built lets in nothing that was sent before. Pure: time is an argument.
+and a gate that has just been built lets in nothing that was sent before, by its sender's clock: who is ahead of the
+broker's by more than we were away could be replayed once. Pure: time is an argument.
 """
 
 from collections import Counter

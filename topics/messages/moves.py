@@ -23,7 +23,7 @@ class MoveRecord(Message, frozen=True, kw_only=True):
 
     `epoch`: that of the placement which the move began with; `since_ms`: when this phase began. The pause is the time
     for which nobody processed the partition; `unread_changes` of its state the target had still to read when the
-    partition was handed over.
+    partition was handed over. `followed`: the target followed it before the move, and goes on if that is given up.
     """
 
     move: Name
@@ -44,6 +44,7 @@ class MoveRecord(Message, frozen=True, kw_only=True):
     actual_pause_ms: Amount | None = None
     trouble: Text | None = None
     unread_changes: Count | None = None
+    followed: bool = False
 
 
 class Handover(Message, frozen=True, kw_only=True):

@@ -1,21 +1,28 @@
 """Chronicle: what the leaders of a host decided, on its way to the topics of plans and decisions.
 
 Plans must arrive: they are sent again until they do, or until somebody else leads the flow. Decisions are the history
-that people read; a round of ants that changes nothing is only told now and then.
+that people read; a round of ants that changes nothing is only told now and then. What nobody can write, because it is
+too large say, is dropped and told: it would hold up all that comes after it.
 """
 
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import structlog
+
 from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow
 from services.host.cell.plan_words import kept, planned, proposed, refused
 from services.host.cell.predictions import Prediction
+from services.registry.decisions import decision
 from topics import catalogue
+from topics.errors import MessageError
 from topics.messages import CommittedPlan, Message, ProposedPlan
 from topics.topic import Topic
+
+log = structlog.get_logger(__name__)
 
 STAYED_EVERY_MS = 60_000.0
 DECISIONS_MAX = 1_000
@@ -97,14 +104,31 @@ class Chronicle:
         """Send what waits. `term_of` a flow: that of its leader's lease, while this host has it."""
         for flow, plan in sorted(self._plans.items()):
             if term_of(flow) != plan.term or (
-                await self._publish(catalogue.PLANS, plan) and self._plans.get(flow) is plan
+                await self._has_left(catalogue.PLANS, plan) and self._plans.get(flow) is plan
             ):
                 self._plans.pop(flow, None)
         for flow, proposal in sorted(self._proposals.items()):
             # Before the decision that tells of it: who waits for that looks for the plan next.
             if term_of(flow) != proposal.term or (
-                await self._publish(catalogue.PROPOSALS, proposal) and self._proposals.get(flow) is proposal
+                await self._has_left(catalogue.PROPOSALS, proposal) and self._proposals.get(flow) is proposal
             ):
                 self._proposals.pop(flow, None)
-        while self._decisions and await self._publish(*self._decisions[0]):
+        while self._decisions and await self._has_left(*self._decisions[0]):
             self._decisions.popleft()
+
+    async def _has_left(self, topic: Topic[Any], message: Message) -> bool:
+        """Whether a message need not be sent again: it has arrived, or can't be written at all."""
+        try:
+            topic.codec.encode(message, topic=topic.name)
+        except MessageError as error:
+            log.error("what can't be written is dropped", topic=topic.name, error=str(error))
+            if isinstance(message, CommittedPlan):
+                self._decisions.append(self._unwritable(message, error))
+            return True
+        return await self._publish(topic, message)
+
+    def _unwritable(self, plan: CommittedPlan, error: MessageError) -> tuple[Topic[Any], Message]:
+        why, now_ms = f"it can't be written: {error}", int(self._now_ms())
+        return decision(
+            "refused", f"plan {plan.hash}", why, by=self._host, now_ms=now_ms, flow=plan.flow, plan=plan.hash
+        )

@@ -3,7 +3,7 @@
 A host reports once a second on a topic with append times. The newest time on that topic is "now": our own reports push
 it on. Where nobody was heard for a while, all get their time anew: one of them has to be the first to be heard again.
 So nobody seems dead because the broker or the whole machine stood still, or because this process slept and now reads
-what it missed.
+what it missed. Each gets it once until it is heard: else a host that reports too seldom would keep the dead alive.
 """
 
 from dataclasses import dataclass, field
@@ -24,11 +24,18 @@ class Roster:
     silent_ms: float = SILENT_MS
     now_ms: float = 0.0
     _last_ms: dict[str, float] = field(default_factory=dict)
+    _spared: set[str] = field(default_factory=set)
+    """Those that got their time anew and were not heard since."""
 
     def heard(self, row: HostMetrics, appended_ms: float) -> None:
         """A report was appended to the topic at that time."""
-        if appended_ms - self.now_ms > DEAF_MS:
-            self._last_ms = dict.fromkeys(self.live(), appended_ms)
+        deaf_ms = appended_ms - self.now_ms
+        if deaf_ms > DEAF_MS:
+            live = self.live()
+            again = live if deaf_ms > self.silent_ms else live - self._spared  # no living host is so slow
+            self._last_ms |= dict.fromkeys(again, appended_ms)
+            self._spared = set(live)
+        self._spared.discard(row.host)
         self.now_ms = max(self.now_ms, appended_ms)
         self._last_ms[row.host] = max(appended_ms, self._last_ms.get(row.host, 0.0))
 

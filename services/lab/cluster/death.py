@@ -107,7 +107,7 @@ def detected_s(seen: Sequence[Seen], slots: Mapping[Slot, str], victim: str) -> 
                 if host != victim:
                     known.append(each.at_s)
             case Decision(kind="failed_over", flow=flow, evidence=evidence) if flow in flows:
-                known.append(each.at_s - float(evidence.get("silent_ms", 0.0)) / 1e3)
+                known.append(each.at_s - float(evidence["known_ms"]) / 1e3)
     if not known:
         raise BenchError(f"nothing shows that {victim} was known to be lost")
     return min(known)

@@ -98,10 +98,12 @@ def rows(found: dict[str, list[Pause]]) -> list[Row]:
     made += _gap_rows("another flow meanwhile", [p.beside.longest_ms for p in mine if p.beside is not None])
     made += _gap_rows("another flow before", [p.beside_calm.longest_ms for p in mine if p.beside_calm is not None])
     told = [(p.predicted_ms, p.told_ms) for p in mine if p.predicted_ms is not None and p.told_ms]
+    seen = [(p.predicted_ms, p.gap.longest_ms) for p in mine if p.predicted_ms is not None]
     if told:
         made.append(Row.of(f"pause as hosts told it: {OURS}", [actual for _, actual in told], "ms"))
-        close = [float(abs(predicted - actual) <= CLOSE * actual) for predicted, actual in told]
-        made.append(Row.of("predictions within 30 % of the pause as told", [sum(close) / len(close)], "share"))
+        made.append(Row.of("predictions within 30 % of the pause as told", [_close_share(told)], "share"))
+    if seen:
+        made.append(Row.of("predictions within 30 % of the gap seen at the sink", [_close_share(seen)], "share"))
     median_ms = float(np.median([pause.gap.longest_ms for pause in mine]))
     for name, pauses in found.items():
         if name != OURS:
@@ -121,6 +123,11 @@ def large_rows(small: list[Pause], large: list[Pause], *, keys: int, keys_large:
         Row.quantile(f"{what}, p99: {OURS}", gaps_ms, 0.99, "ms"),
         Row.of(f"pause: {keys_large:,} keys over {keys:,}", shares, "ratio", baseline=f"{keys:,} keys"),
     ]
+
+
+def _close_share(pairs: list[tuple[float, float]]) -> float:
+    """Of pairs of what was predicted and what was measured, the share that is close."""
+    return sum(abs(predicted - actual) <= CLOSE * actual for predicted, actual in pairs) / len(pairs)
 
 
 def _gap_rows(of_whom: str, gaps_ms: list[float]) -> list[Row]:

@@ -3,12 +3,16 @@
 import asyncio
 from typing import Any
 
+import msgspec
+
 from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow, Sink, Source, Task, chain
 from services.host.cell.chronicle import STAYED_EVERY_MS, Chronicle
 from services.host.cell.predictions import Prediction
+from services.registry.decisions import decision
 from tests.unit.registry_messages import committed_plan
+from topics.errors import MessageError
 from topics.messages import CommittedPlan, Decision, Message
 from topics.topic import Topic
 
@@ -25,7 +29,7 @@ def plan(epoch: int = 1, term: int = 7, host: str | None = "a") -> CommittedPlan
 
 
 class Topics:
-    """Takes what is published, or does not."""
+    """Takes what is published, or does not; as a publisher, it does not say why."""
 
     def __init__(self) -> None:
         self.is_away = False
@@ -33,7 +37,10 @@ class Topics:
         self.now_ms = STAYED_EVERY_MS
 
     async def publish(self, topic: Topic[Any], message: Message) -> bool:
-        topic.codec.encode(message, topic=topic.name)
+        try:
+            topic.codec.encode(message, topic=topic.name)
+        except MessageError:
+            return False
         if not self.is_away:
             self.got.append(message)
         return not self.is_away
@@ -109,3 +116,29 @@ def test_a_refusal_names_the_constraint_the_bound_and_what_would_do() -> None:
         "nearest_bound_ms": 23.0,
     } == first.evidence
     assert "no scout came back; a placement of 9.0 ms seems possible, so it is tried again" == second.why
+
+
+def test_a_decision_that_cannot_be_written_does_not_hold_up_the_next() -> None:
+    """It stood at the head of all that waited, for ever; one that can't be sent just now waits on."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    figures = {f"an-input-with-a-long-name-{number}.rate_per_s": 1.0 for number in range(2_000)}
+    for kind, evidence in (("large", figures), ("small", {})):
+        chronicle.note(decision(kind, "what", "why", by="a", now_ms=1, evidence=evidence))
+    topics.is_away = True
+    send(chronicle)
+    topics.is_away = False
+    send(chronicle)
+    assert ["small"] == [each.kind for each in topics.decisions()]
+
+
+def test_a_plan_that_cannot_be_written_is_told_and_not_tried_for_ever() -> None:
+    """People see why nothing of it is done."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    chronicle.taken_over(msgspec.structs.replace(plan(), hosts={f"talk.{number}": "a" for number in range(30_000)}))
+    send(chronicle)
+    assert not chronicle.has_plans
+    (told,) = topics.decisions()
+    assert ("refused", "talk", "h1") == (told.kind, told.flow, told.plan)
+    assert "it can't be written" in told.why

@@ -54,6 +54,18 @@ def test_nobody_dies_while_the_topic_stands_still() -> None:
     assert {"b"} == roster.live(), "a had its time"
 
 
+def test_who_reports_seldom_does_not_keep_the_dead_alive() -> None:
+    """Each of its reports ends a silence of all; the others get their time anew once."""
+    roster = Roster()
+    roster.heard(report("a"), 1_000.0)
+    roster.heard(report("b"), 1_000.0)
+    for at_ms in (3_100.0, 5_200.0, 7_300.0):
+        roster.heard(report("b"), at_ms)
+        assert {"a", "b"} == roster.live(), at_ms
+    roster.heard(report("b"), 9_400.0)
+    assert {"b"} == roster.live()
+
+
 def test_a_pair_that_nobody_measured_is_as_far_as_its_regions_are() -> None:
     """A guess by region beats a guess."""
     delays = Delays({"a": "x", "b": "x", "c": "y", "d": "y"})

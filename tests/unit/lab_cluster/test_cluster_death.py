@@ -6,8 +6,11 @@ from services.lab.cluster.death import Death, busiest, detected_s, rows, running
 from services.lab.cluster.tally import TEXT, Counts, Tally
 from services.lab.cluster.watch import Watch, runs, slots_of
 from services.lab.dataplane.ground import BenchError
+from services.placement.failover import fail_over
+from services.placement.params import PlacementParams
+from services.placement.situation import Situation
 from services.registry.view import RegistryView
-from tests.unit.lab_cluster.messages import decided, placed, plan, running, seen
+from tests.unit.lab_cluster.messages import decided, placed, plan, revision, running, seen
 from topics import catalogue
 
 SLOTS = {("one", 0): "f", ("one", 1): "f", ("two", 0): "g"}
@@ -17,12 +20,23 @@ def test_a_death_is_detected_by_the_first_who_shows_it() -> None:
     """A failover says how long before it the host was known to be lost; a plan that still has the host says nothing."""
     still = seen(104.0, plan("f", one="dead"))
     without = seen(107.0, plan("f", one="b"))
-    failover = seen(107.5, decided("failed_over", "g", silent_ms=1_500.0))
+    failover = seen(107.5, decided("failed_over", "g", known_ms=1_500.0))
     assert 106.0 == detected_s([still, without, failover], SLOTS, "dead")
     assert 107.0 == detected_s([still, without], SLOTS, "dead")
     assert 105.0 == detected_s([still, seen(105.0, placed("two", "b", epoch=2)), without], SLOTS, "dead")
     with pytest.raises(BenchError):
         detected_s([still], SLOTS, "dead")
+
+
+def test_a_failover_says_itself_since_when_the_host_was_known_to_be_lost() -> None:
+    """Of six seconds of silence five were patience: nobody knew."""
+    view = RegistryView()
+    view.take(placed("two", "dead", flow="g"))
+    view.take(revision("g"))
+    params = PlacementParams("p", "nowhere:1", silent_s_max=5.0)
+    situation = Situation(view, now_ms=50_000, live=frozenset({"b"}), lost_since_ms={"dead": 49_000})
+    course = [seen(106.0, message) for _, message in fail_over(situation, frozenset(), params)]
+    assert 105.0 == detected_s(course, SLOTS, "dead")
 
 
 def test_all_runs_again_when_the_last_partition_does_elsewhere() -> None:

@@ -28,6 +28,14 @@ def test_rows_tell_pauses_predictions_and_how_the_others_compare() -> None:
     assert (0.1, GROUP_LOOP) == (compared.value, compared.baseline)
 
 
+def test_a_prediction_is_also_rated_by_what_a_reader_of_the_sink_sees() -> None:
+    """Hosts do not tell of the way to the reader, nor of the first results that wait for their commit."""
+    mine = [Pause(Gap(100.0, 5.0), 50.0, 55.0), Pause(Gap(60.0, 5.0), 50.0, 55.0)]
+    found = {row.measure: row.value for row in rows({OURS: mine})}
+    assert 1.0 == found["predictions within 30 % of the pause as told"]
+    assert 0.5 == found["predictions within 30 % of the gap seen at the sink"]
+
+
 def test_another_flow_s_gaps_stand_beside_its_own_p99() -> None:
     """A move must not be seen by others: what they had anyway is what it is compared with."""
     mine = [Pause(Gap(60.0, 5.0), beside=Gap(9.0, 4.0), beside_calm=Gap(calm_ms, 1.0)) for calm_ms in (8.0, 10.0)]

@@ -124,8 +124,24 @@ def test_a_warm_target_waits_while_the_hand_over_would_pause_for_too_long() -> N
 def test_the_registry_is_always_right(phase: Phase) -> None:
     """A person, or another instance, has given the partition to somebody: whatever was going on here is over."""
     after, written = advance(move(phase), facts(owner="c", epoch=9), now_ms=NOW_MS, params=PARAMS)
-    assert (Phase.ABANDONED, ()) == (after.phase, written)
+    effects = (FollowAtTarget(wanted=False),) if phase is Phase.WARMING else ()
+    assert (Phase.ABANDONED, effects) == (after.phase, written)
     assert "the registry now says c with epoch 9" == after.trouble
+
+
+def test_who_is_not_to_follow_for_a_move_alone_is_left_as_it_is() -> None:
+    """The target owns the partition by now, followed it before, or nothing is known of the partition any more."""
+    followed = replace(move(Phase.WARMING), followed=True)
+    for given, known in (
+        (move(Phase.WARMING), {"owner": "b", "epoch": 9}),
+        (move(Phase.WARMING), {"owner": None, "epoch": 0}),
+        (followed, {"owner": "c", "epoch": 9}),
+        (followed, BEFORE | {"lost": frozenset({"b"})}),
+    ):
+        after, written = advance(given, facts(**known), now_ms=NOW_MS, params=PARAMS)
+        assert (Phase.ABANDONED, ()) == (after.phase, written)
+    late_ms = NOW_MS + PARAMS.warming_ms_max
+    assert () == advance(followed, facts(**BEFORE), now_ms=late_ms, params=PARAMS)[1]
 
 
 def test_a_target_that_cannot_run_it_gives_it_back_at_once() -> None:
@@ -144,6 +160,13 @@ def test_the_pause_is_from_the_order_to_stop_until_the_target_runs() -> None:
     said = replace(running, drained_epoch=6, stopped_ms=NOW_MS - 70)
     after, _ = advance(move(Phase.CATCHING_UP), said, now_ms=NOW_MS, params=PARAMS)
     assert 50.0 == after.actual_pause_ms
+
+
+def test_what_was_idle_before_the_move_paused_only_for_the_move() -> None:
+    """Its last record was an hour ago. Nobody missed anything until the origin was told to stop."""
+    running = facts(**AFTER, told=told("b", 7, "running"), drained_epoch=6, stopped_ms=NOW_MS - 3_600_000)
+    after, _ = advance(move(Phase.CATCHING_UP), running, now_ms=NOW_MS, params=PARAMS)
+    assert (60.0, NOW_MS - 80) == (after.actual_pause_ms, after.paused_ms)
 
 
 def test_words_of_another_epoch_or_host_do_not_count() -> None:

@@ -131,14 +131,14 @@ class Office:
         )
         self.view.take(told)
 
-    def drained(self, host: str, partition: int, epoch: int) -> None:
+    def drained(self, host: str, partition: int, epoch: int, *, idle_ms: int = 10) -> None:
         word = Handover(
             segment=SEGMENT,
             partition=partition,
             epoch=epoch,
             host=host,
             drained_ms=self.now_ms,
-            stopped_ms=self.now_ms - 10,
+            stopped_ms=self.now_ms - idle_ms,
         )
         self.view.take(word)
 

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from services.placement.conductor import Conductor
+from tests.unit.registry_messages import move_record
+from topics import catalogue
 from topics.messages import Decision
 
 
@@ -379,3 +381,100 @@ def test_a_move_of_which_nobody_knows_what_was_left_to_read_teaches_nothing(offi
     office.look()
     (next_move,) = (each for each in office.view.moves.values() if each.move != move.move)
     assert office.params.pause.takeover_ms == next_move.predicted_pause_ms
+
+
+def test_a_drain_of_an_idle_flow_leaves_predictions_as_they_were(office: Any) -> None:
+    """Its last record was an hour ago, but nobody missed anything before the move."""
+    office.partitions = 1
+    office.running_on("a")
+    office.rule("host", "a", "drained")
+    office.look()
+    office.follows("b", 0)
+    office.look()
+    office.now_ms += 80
+    office.drained("a", 0, 1, idle_ms=3_600_000)
+    office.says("b", 0, 2)
+    office.look()
+    (done,) = office.view.moves.values()
+    assert ("done", 80.0) == (done.phase, done.actual_pause_ms)
+    office.plan("c", epoch=2)
+    office.look()
+    (next_move,) = (each for each in office.view.moves.values() if each.move != done.move)
+    assert office.params.pause.takeover_ms == 80.0 == next_move.predicted_pause_ms
+
+
+def test_who_warmed_up_for_a_move_that_was_overtaken_follows_no_longer(office: Any, pick: Any, segment: str) -> None:
+    """Nobody would ever tell it to stop. Whom a person lets follow goes on."""
+    office.running_on("a")
+    given = msgspec.structs.replace(office.view.placements[segment, 0], standbys=("c",))
+    office.view.take(given)
+    office.plan("b", epoch=2)
+    office.look()
+    warming = office.view.placements[segment, 0]
+    assert ("c", "b") == warming.standbys
+    office.view.take(msgspec.structs.replace(warming, epoch=2))
+    assert ["abandoned"] == [kind for kind, _ in pick["decisions"](office.look())]
+    assert [("c",), ("b",)] == [each.standbys for _, each in sorted(office.view.placements.items())]
+    assert [("a", 2), ("a", 1)] == office.owners()
+
+
+def test_whom_a_person_lets_follow_does_so_after_a_move_to_it_was_given_up(office: Any, segment: str) -> None:
+    """Also if another instance gives it up: it stands in the record."""
+    office.partitions = 1
+    office.running_on("a")
+    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], standbys=("b",)))
+    office.plan("b", epoch=2)
+    office.look()
+    office.conductor = Conductor(office.params, office.view)
+    office.now_ms += office.params.moves.warming_ms_max
+    office.look()
+    assert {"abandoned"} == {each.phase for each in office.view.moves.values()}
+    assert ("b",) == office.view.placements[segment, 0].standbys
+
+
+def test_a_proposed_move_that_was_overtaken_never_begins(office: Any, pick: Any, segment: str) -> None:
+    """It would write into an entry that somebody else has made since."""
+    office.running_on("a")
+    about = {"origin": "a", "target": "b", "phase": "proposed", "since_ms": office.now_ms}
+    office.view.take(move_record("shop", segment, **about))
+    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], host="c", epoch=2))
+    office.conductor = Conductor(office.params, office.view)
+    written = office.look()
+    assert ["abandoned"] == [each.phase for each in pick["moves"](written)]
+    assert [] == pick["placements"](written)
+
+
+def test_an_old_word_of_a_target_hands_nothing_over(office: Any) -> None:
+    """It may have started again since, with nothing read; who lives says again and again that it is ready."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.follows("b", 0)
+    office.now_ms += 6_000
+    assert [] == office.look()
+    office.follows("b", 0)
+    office.look()
+    assert [("b", 2)] == office.owners()
+
+
+def test_a_plan_whose_move_was_given_up_is_tried_once_more_after_the_window(office: Any, pick: Any) -> None:
+    """Not at every look, nor never: what kept it then may be over."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.now_ms += office.params.moves.warming_ms_max
+    assert ["abandoned"] == [each.phase for each in pick["moves"](office.look())]
+    office.now_ms += office.params.schedule.window_ms - 1
+    assert [] == office.look()
+    office.now_ms += 1
+    office.look()
+    assert ["proposed", "warming"] == [each.phase for each in pick["moves"](office.look())]
+
+
+def test_a_plan_with_a_thousand_inputs_can_be_told(office: Any) -> None:
+    """Where each came from is more than a decision holds: no instance could write it, and all ended."""
+    office.plan("a", basis={f"a-source-with-a-long-name-{number}.rate_per_ms": "measured" for number in range(2_000)})
+    (told,) = (each for each in office.look() if isinstance(each, Decision))
+    assert catalogue.DECISIONS.codec.encode(told, topic=catalogue.DECISIONS.name)

@@ -3,7 +3,9 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ import pytest
 
 from services.placement import flows
 from services.placement.flows import RETRY_S_MAX, Flows
+from services.registry import submit
 from topics.messages import FlowRevision
 
 PATIENCE_S = 20.0
@@ -126,5 +129,23 @@ def test_nobody_waits_while_a_flow_is_read(cluster: Cluster) -> None:
         await look(0.0)
         assert ["shop"] == list(reader.known)
         assert 1 == cluster.asked
+
+    play(story)
+
+
+def test_a_sink_that_cannot_be_made_in_time_is_told_and_tried_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time-out ended the instance, and then each of the others."""
+    cluster.topics = {"orders": 2}
+    late = SimpleNamespace(create_topics=lambda wanted, **_: {each.topic: Future() for each in wanted})
+    monkeypatch.setattr(flows, "connect", lambda _: late)
+    monkeypatch.setattr(submit, "TIMEOUT_S", 0.01)
+
+    async def story(reader: Flows, look: Any) -> None:
+        assert "topic results could not be made" in (await look(0.0))["shop"]
+        cluster.topics["results"] = 2
+        assert {} == await look(1.0)
+        assert ["shop"] == list(reader.known)
 
     play(story)

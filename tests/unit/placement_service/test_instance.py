@@ -11,6 +11,10 @@ from services.placement import instance
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
 from services.placement.situation import Situation
+from services.registry.changes import Entry
+from services.registry.decisions import decision
+from topics import catalogue
+from topics.messages import Decision, Placement
 
 PATIENCE_S = 20.0
 BROKER_MS = 5_000_000.0
@@ -77,6 +81,11 @@ class Edges(Part):
 
 class Writer(Part):
     async def fence(self) -> None: ...
+
+    async def write(self, entries: list[Entry]) -> None:
+        for topic, message in entries:
+            topic.codec.encode(message, topic=topic.name)
+        self.diary += [f"{message.kind} {message.flow}" for _, message in entries if isinstance(message, Decision)]
 
     async def close(self) -> None:
         self.diary.append("writer closed")
@@ -148,3 +157,36 @@ def test_an_active_instance_goes_by_the_brokers_time(play: Callable[[str, asynci
 
     asyncio.run(run())
     assert f"it is {BROKER_MS:.0f}" == diary[0]
+
+
+def test_a_flow_of_which_something_cannot_be_written_holds_up_no_other(
+    play: Callable[[str, asyncio.Event], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended the instance, and each that took over from it: nothing was placed any more."""
+    diary = play("nobody", asyncio.Event())
+    wide = Placement(
+        segment="wide.1",
+        partition=0,
+        epoch=1,
+        host="a",
+        flow="wide",
+        revision=1,
+        operators=tuple(f"operator-{number}" for number in range(10_000)),
+        placed_ms=1,
+    )
+    told: list[Entry] = [(catalogue.PLACEMENTS, wide)]
+    told += [decision("placed", "what", "why", by="p", now_ms=1, flow=flow) for flow in ("wide", "slim")]
+    monkeypatch.setattr(instance.EdgeLeaders, "take_told", lambda _: [told.pop(0) for _ in list(told)])
+
+    async def run() -> None:
+        one = Instance(PlacementParams("p", "127.0.0.1:1"))
+        running = asyncio.create_task(one.run())
+        async with asyncio.timeout(PATIENCE_S):
+            while not diary:
+                await asyncio.sleep(0.01)
+            assert one.is_active
+            one.stop()
+            await running
+
+    asyncio.run(run())
+    assert ["placed slim", "refused wide"] == diary[:2]

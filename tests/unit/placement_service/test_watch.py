@@ -61,6 +61,27 @@ def test_who_was_deaf_listens_again_before_it_judges(clock: Clock) -> None:
     assert ["b"] == list(listener.lost(HOSTS, now_ms=0))
 
 
+@pytest.mark.parametrize("every_s", [2.1, 2.6, 4.9])
+def test_who_reports_seldom_does_not_keep_the_dead_alive(clock: Clock, every_s: float) -> None:
+    """Each of its reports ends a silence of all, but not each is a cut that has been mended."""
+    listener = Watch("nowhere", silent_s_max=5.0)
+    clock.seconds(3, listener, "a", "b")
+    for _ in range(4):
+        clock.now_s += every_s
+        listener.heard(["a"])
+    assert ["b"] == list(listener.lost(HOSTS, now_ms=0))
+
+
+def test_cut_after_cut_nobody_is_lost_who_was_heard_in_between(clock: Clock) -> None:
+    """The first to be heard again is not the only one that lives, the second time either."""
+    listener = Watch("nowhere", silent_s_max=5.0)
+    for _ in range(3):
+        clock.seconds(1, listener, "a", "b")
+        clock.seconds(4, listener)
+        clock.seconds(1, listener, "a")
+        assert {} == listener.lost(HOSTS, now_ms=0)
+
+
 def test_what_is_no_report_is_skipped_and_the_next_report_is_heard(clock: Clock) -> None:
     """Anybody may write to the topic. One keyless record once ended the watch, and with it all care for lost hosts."""
     listener = Watch("nowhere", silent_s_max=5.0)

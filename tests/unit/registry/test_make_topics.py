@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 
+from services.registry import submit
 from services.registry.errors import RegistryError
 from services.registry.submit import check_sources, make_sources
 from topics.flow.file import parse_graph
@@ -71,3 +72,11 @@ def test_a_missing_topic_is_refused_with_the_command_that_makes_it() -> None:
     with pytest.raises(RegistryError) as refused:
         check_sources(GRAPH, {"prices": 8})
     assert "--make-topics 4" in str(refused.value.remedy)
+
+
+def test_a_cluster_that_does_not_answer_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took the request, and then nothing came."""
+    monkeypatch.setattr(submit, "TIMEOUT_S", 0.01)
+    admin = SimpleNamespace(create_topics=lambda wanted, **_: {each.topic: Future() for each in wanted})
+    with pytest.raises(RegistryError, match="topic prices could not be made within"):
+        make_sources(admin, GRAPH, {}, 2)  # type: ignore[arg-type]
