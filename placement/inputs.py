@@ -26,11 +26,14 @@ class TrustParams:
     """What a model must be to be used."""
 
     age_s_max: float = 15.0
+    ahead_s_max: float = 5.0
+    """A model from further ahead is from before a clock was set back."""
     error_max: float = 0.5
     """Relative: beyond it, a guess from the last seconds is as good."""
 
     def __post_init__(self) -> None:
         require(self.age_s_max > 0, f"age_s_max is {self.age_s_max}; give more than 0")
+        require(self.ahead_s_max >= 0, f"ahead_s_max is {self.ahead_s_max}; give 0 or more")
         require(self.error_max > 0, f"error_max is {self.error_max}; give more than 0")
 
 
@@ -38,7 +41,7 @@ def doubt(estimate: Estimate | None, params: TrustParams) -> Doubt | None:
     """Why not to use a model; None if it is to be used."""
     if estimate is None:
         return "missing"
-    if estimate.age_s > params.age_s_max:
+    if not -params.ahead_s_max <= estimate.age_s <= params.age_s_max:
         return "old"
     if estimate.error is None or not estimate.error <= params.error_max:
         return "unsure"

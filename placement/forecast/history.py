@@ -49,6 +49,12 @@ class History:
         """The values of these series, each of its own number of steps ago."""
         return np.asarray(self._kept[(self.steps - steps) % self.memory, series])
 
+    def correct(self, series: NDArray[np.int64], steps: int, values: Array) -> None:
+        """What these series were so many steps ago has become known, or better known."""
+        if steps <= min(self.steps, self.memory):
+            place = (self.steps - steps) % self.memory
+            self._kept[place, series] = self._kept[place + self.memory, series] = np.maximum(values, 0.0)
+
     def grow(self, count: int) -> None:
         """Room for more series."""
         more = count - self.count

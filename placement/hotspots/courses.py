@@ -93,6 +93,10 @@ class Courses:
         self._features[place] = np.array([*compared, unsteady]).T
         self._levels[place] = np.array([means[_LEVEL], floor]).T
 
+    def correct(self, series: Indices, steps: int, values: Array) -> None:
+        """What these series were so many steps ago has become known: it counts where it is looked back to."""
+        self._history.correct(series, steps, values)
+
     def ahead(self, series: Indices) -> Array:
         """[series, step, course]: rates. A series with too short a past goes on as it did lately, or a part of that."""
         steps, params = self._history.steps, self.params

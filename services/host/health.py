@@ -19,6 +19,10 @@ Page = tuple[str, bytes]
 """Content type and body."""
 
 
+class UnwellError(Exception):
+    """Raised by a page: it is answered with 503 and these words."""
+
+
 def plain(text: str) -> Page:
     """A page of text."""
     return "text/plain; charset=utf-8", text.encode()
@@ -59,4 +63,7 @@ class HealthServer:
             return "405 Method Not Allowed", plain("GET is all there is\n")
         if path not in self._pages:
             return "404 Not Found", plain(f"try {' or '.join(self._pages)}\n")
-        return "200 OK", self._pages[path]()
+        try:
+            return "200 OK", self._pages[path]()
+        except UnwellError as words:
+            return "503 Service Unavailable", plain(f"{words}\n")

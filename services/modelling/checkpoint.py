@@ -2,8 +2,9 @@
 
 Spark goes on from a checkpoint only with the query that wrote it: a further sum is refused, and sums in another order
 would be taken for one another without a word. So the shape of the sums is written beside them, and a checkpoint of
-another shape (after an upgrade, or back) is put aside before Spark sees it. That costs nothing that the metrics topics
-still have.
+another shape (after an upgrade, or back) is put aside before Spark sees it. So is one that is older than the window of
+all models: else they would wait until Spark has worked off what nobody needs. That costs nothing that the metrics
+topics still have.
 """
 
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 import structlog
 from pyspark.sql.types import StructType
 
-from services.modelling.sums import COLUMNS
+from services.modelling.sums import COLUMNS, GAUGES
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +24,7 @@ SHAPE = "shape.json"
 
 def shape_of(sums: StructType) -> str:
     """What the sums of this schema are, name by name: two queries of one shape may share a checkpoint."""
-    return json.dumps({"columns": COLUMNS, "rows": sums.simpleString()})
+    return json.dumps({"columns": COLUMNS, "gauges": GAUGES, "rows": sums.simpleString()})
 
 
 def agree(checkpoint: Path, shape: str) -> None:
@@ -40,6 +41,13 @@ def agree(checkpoint: Path, shape: str) -> None:
 def has_begun(checkpoint: Path) -> bool:
     """Whether a query has committed a batch there."""
     return any((checkpoint / "commits").glob("[0-9]*"))
+
+
+def leave_behind(checkpoint: Path, *, before_ms: int) -> None:
+    """Puts a checkpoint aside whose last batch was before this time: what came since then no model needs."""
+    committed = [each.stat().st_mtime for each in (checkpoint / "commits").glob("[0-9]*")]
+    if committed and max(committed) * 1_000 < before_ms:
+        put_aside(checkpoint, "outdated")
 
 
 def put_aside(checkpoint: Path, why: str) -> None:

@@ -16,6 +16,8 @@ def exposition(pipeline: Pipeline) -> str:
     lines += metric("models_made_total", "counter", "Models written", [({}, figures.models)])
     lines += metric("models_rejected_total", "counter", "Metrics rows set aside", [({}, figures.rejected)])
     lines += metric("models_astray_total", "counter", "Rows of wrong clocks", [({}, modeller.totals.astray)])
+    late = "Rows that came too late; those of a seat and second in one batch are one"
+    lines += metric("models_late_rows_total", "counter", late, [({}, figures.late)])
     rows = [({"kind": kind}, count) for kind, count in sorted(modeller.totals.rows.items())]
     lines += metric("models_rows_total", "counter", "Metrics rows of closed seconds", rows)
     parts = {"sums": figures.taken_s, "fits": figures.fitted_s, "writing": figures.published_s}
@@ -48,9 +50,7 @@ def _progress(progress: dict[str, Any]) -> list[str]:
     lines += metric("models_lag", "gauge", "Metrics rows not yet read, a partition's mean", [({}, lag)])
     states = progress.get("stateOperators") or []
     kept = sum(each["numRowsTotal"] for each in states)
-    lines += metric("models_state_rows", "gauge", "Rows of open windows", [({}, kept)])
-    dropped = sum(each.get("numRowsDroppedByWatermark", 0) for each in states)
-    return lines + metric("models_late_rows", "gauge", "Rows of the last batch that came too late", [({}, dropped)])
+    return lines + metric("models_state_rows", "gauge", "Rows of open windows", [({}, kept)])
 
 
 def _number(progress: dict[str, Any], name: str) -> float:

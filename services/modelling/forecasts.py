@@ -9,7 +9,8 @@ from placement.forecast import Forecaster, ForecastParams
 from placement.hotspots import CourseParams, Courses
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
-from services.modelling.ring import Array
+from services.modelling.lateness import LATE_S
+from services.modelling.ring import Array, Indices
 from services.modelling.slack import Ahead
 from topics.messages import ForecastModel
 
@@ -33,12 +34,19 @@ class Forecasts:
         self._flows = flows
         self._link()
 
-    def step(self, names: Sequence[Name], rates: Array) -> None:
-        """`rates`: (names, seconds), oldest first."""
-        places = self._find(names)
-        for second in range(rates.shape[1]):
+    def step(self, names: Sequence[Name], rates: Array, late_s: Indices, fresh: int) -> None:
+        """Goes on by the last `fresh` seconds of `rates` (names, seconds), oldest first; NaN: not known.
+
+        A series whose hosts are usually late follows so many seconds behind the others (`late_s`), but each of its
+        seconds counts. What has become known of earlier seconds is set right.
+        """
+        places = np.array(self._find(names), dtype=np.int64)
+        begin = rates.shape[1] - fresh - late_s
+        for steps in range(1, LATE_S + 1):
+            self._correct(places, steps, _each_at(rates, begin - steps))
+        for second in range(fresh):
             values = np.full(self._forecaster.count, np.nan)
-            values[places] = rates[:, second]
+            values[places] = _each_at(rates, begin + second)
             self._forecaster.step(values)
             self._courses.step(values)
 
@@ -99,6 +107,11 @@ class Forecasts:
             )
         ]
 
+    def _correct(self, places: Indices, steps: int, values: Array) -> None:
+        known = np.isfinite(values)
+        self._forecaster.history.correct(places[known], steps, values[known])
+        self._courses.correct(places[known], steps, values[known])
+
     def _find(self, names: Sequence[Name]) -> list[int]:
         fresh = [name for name in names if name not in self._places]
         if fresh:
@@ -123,3 +136,9 @@ class Forecasts:
             if (flow, operator) in self._places and (flow, above) in self._places
         ]
         self._forecaster.link(np.array(pairs, dtype=np.int64).reshape(-1, 2))
+
+
+def _each_at(values: Array, columns: Indices) -> Array:
+    """Of each row the value in its own column; NaN before the first."""
+    found = values[np.arange(len(values)), np.maximum(columns, 0)]
+    return np.where(columns >= 0, found, np.nan)

@@ -49,6 +49,9 @@ def parse(arguments: Sequence[str]) -> tuple[ModellingParams, str, str]:
     parser.add_argument("--bootstrap", required=True, help="the Kafka cluster, as host:port")
     parser.add_argument("--folder", required=True, type=Path, help="folder for the checkpoint and scratch space")
     parser.add_argument("--master", default="local[*]", help="Spark's master, such as local[2] or spark://host:7077")
+    parser.add_argument(
+        "--driver-host", default=LOOPBACK, help="address of this machine for Spark's workers on other machines"
+    )
     parser.add_argument("--memory-mb", type=int, default=640, help="heap of Spark's driver, and of each executor")
     parser.add_argument("--window", type=int, default=120, help="seconds that models rest on")
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
@@ -64,6 +67,7 @@ def parse(arguments: Sequence[str]) -> tuple[ModellingParams, str, str]:
         spark=SparkParams(
             master=given.master,
             memory_mb=given.memory_mb,
+            driver_host=given.driver_host,
             jars=connector(load_settings().settings.cache),
             work=given.folder / "work",
         ),
@@ -78,5 +82,7 @@ def main() -> None:
     params, level, form = parse(sys.argv[1:])
     configure_host_logs(level, form)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    os.environ["SPARK_LOCAL_IP"] = LOOPBACK  # else Spark looks for an address of the machine, and complains
+    os.environ["SPARK_LOCAL_IP"] = (
+        params.spark.driver_host
+    )  # else Spark looks for an address of the machine, and complains
     sys.exit(run_modelling(params))

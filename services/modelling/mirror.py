@@ -21,17 +21,20 @@ PAUSE_S = 3.0
 
 
 class Mirror:
-    """`write` sets and deletes models. `failures` counts what could not be written."""
+    """`write` sets and deletes models. `failures` counts what could not be written; what was to be deleted is kept."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._redis = Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
         self._hashes: dict[str, str] = {}
+        self._gone: set[str] = set()
+        """To be deleted as soon as Redis is there."""
         self._again_s = 0.0
         self.failures = 0
 
     def write(self, keys: Sequence[str], values: Sequence[bytes], gone: Sequence[str]) -> bool:
         """Whether Redis has them now."""
+        self._gone = self._gone.difference(keys).union(gone)
         if time.monotonic() < self._again_s:
             self.failures += 1
             return False
@@ -43,7 +46,7 @@ class Mirror:
                 for name, fields in hashes.items():
                     pipeline.hset(name, mapping=fields)
                     pipeline.expire(name, EXPIRES_AFTER_S)
-                for key in gone:
+                for key in sorted(self._gone):
                     pipeline.hdel(self._hash(key), key)
                     self._hashes.pop(key, None)
                 pipeline.execute()
@@ -52,6 +55,7 @@ class Mirror:
             self._again_s = time.monotonic() + PAUSE_S
             log.warning("models not mirrored", redis=hide_in_text(self._url), error=str(fault))
             return False
+        self._gone.clear()
         return True
 
     def close(self) -> None:

@@ -1,7 +1,8 @@
 """From sums to models: rings of the last seconds, and fits of all seats at once. The same for a stream and for history.
 
 A second is closed when the broker's time has passed its end. Models are of windows that end with the last closed
-second; what comes later for it is set in its cell and counts in the next models. Forecasts advance second by second.
+second; what comes later for it is set in its cell and counts in the next models. Until then a second that a host has
+yet to tell of is not known, which is not 0 (`lateness`). Forecasts advance second by second.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.fits import Execution, Moments, Service, fit_delays, fit_execution, fit_rates, fit_service
 from placement.fits.arrays import Flags, divide
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.forecasts import Forecasts
+from services.modelling.lateness import Lateness
 from services.modelling.params import RING_AHEAD_S, FitParams
 from services.modelling.ring import Array, Indices, Ring
 from services.modelling.rows import Rows
@@ -64,13 +67,24 @@ class Modeller:
 
     def __init__(self, params: FitParams) -> None:
         self.params = params
-        self.closed = 0
         self.totals = Totals()
+        self.flows: Mapping[str, FlowFacts] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is known yet, or any more."""
+        params = self.params
+        self.closed = 0
         seconds = params.window_s + RING_AHEAD_S
         self.rings = {kind: Ring(len(columns), seconds) for kind, columns in COLUMNS.items()}
         self.forecasts = Forecasts(params.forecast, params.courses)
+        self.forecasts.know(self.flows)
         self.hot_spots = HotSpots(params.courses.steps, recent_s=params.recent_s)
-        self.flows: Mapping[str, FlowFacts] = {}
+        self.lateness = Lateness()
+        self._newest = 0
+        """The last second that any batch would have closed."""
+        self._signed = 0
+        """The last second with signatures."""
         self._swept = 0
         self._known: tuple[int, _Operators] | None = None
         self._service: tuple[tuple[int, int], ServiceFit] | None = None
@@ -81,10 +95,19 @@ class Modeller:
             self.flows = flows
             self.forecasts.know(flows)
 
+    def refill(self, rows: Rows) -> None:
+        """From before this process; micro-batches may still be behind it."""
+        self.take(rows)
+        self._newest = 0
+
     def take(self, rows: Rows) -> int:
         """One micro-batch; the number of seconds that it closed."""
+        newest = rows.appended_ms // 1_000 - 1
+        if 0 < newest < self._newest - self.params.window_s:
+            self._begin()  # the broker's clock was set back: until it had caught up, no second would close
+        self._newest = max(self._newest, newest)
         before = self.closed
-        closed = max(before, rows.appended_ms // 1_000 - 1)
+        closed = max(before, newest)
         for kind, sums in rows.kinds.items():
             self.rings[kind].set(sums.seats, sums.seconds, sums.values)
         if before == 0:
@@ -150,25 +173,48 @@ class Modeller:
         for kind, ring in self.rings.items():
             self.totals.rows[kind] += float(ring.window(place(kind, "rows"), closed, fresh).sum())
             self.totals.astray += float(ring.window(place(kind, "astray"), closed, fresh).sum())
+        if closed - self._signed >= self.params.signature_every_s:
+            self._signed = closed
         operators = self._operators()
-        window = _Window(self.rings["operator"], "operator", closed, fresh)
-        self.forecasts.step(operators.names, operators.sum(window["arrivals"]))
+        self.lateness.look(closed, self._heard(operators))
+        window = self._window()
+        seen = _seen(operators.sum(window["rows"]), operators.sum(window["pending"]))
+        late_s = operators.most(np.array([self.lateness.usual(part[0]) for part in operators.parts], dtype=np.int64))
+        rates = np.where(seen, operators.sum(window["arrivals"]), np.nan)
+        self.forecasts.step(operators.names, rates, late_s, fresh)
+
+    def _heard(self, operators: "_Operators") -> dict[str, int]:
+        """The last second that each host told of, itself or by an operator."""
+        hosts, places = self.rings["host"].seats()
+        heard = dict(zip(hosts, self.rings["host"].heard(places).tolist(), strict=True))
+        seconds = self.rings["operator"].heard(operators.places).tolist()
+        for (host, *_), second in zip(operators.parts, seconds, strict=True):
+            heard[host] = max(heard.get(host, 0), second)
+        return heard
+
+    def _window(self) -> "_Window":
+        """All sums of operators; and `pending`: 1 where a row may still come."""
+        ring, operators, window_s = self.rings["operator"], self._operators(), self.params.window_s
+        pending = np.zeros((ring.places, window_s))
+        late_s = np.array([self.lateness.now(part[0]) for part in operators.parts], dtype=np.int64)
+        pending[operators.places] = np.arange(window_s)[::-1] < late_s[:, None]
+        return _Window(ring, "operator", self.closed, window_s, pending=pending)
 
     def _operator_models(self) -> list[Columns]:
         operators = self._operators()
         if not operators.parts:
             return []
-        window = _Window(self.rings["operator"], "operator", self.closed, self.params.window_s)
+        window = self._window()
         made = [
             self._rates(operators, window),
             self._edges(operators, window),
             self._services(operators, window),
         ]
-        if self.closed % self.params.signature_every_s == 0:
+        if self.closed == self._signed:
             made.append(
                 signature_columns(
                     operators.names,
-                    operators.sum(window["arrivals"]),
+                    _held(operators.sum(window["arrivals"]), operators.sum(window["pending"])),
                     divide(operators.sum(window["service_us"]), operators.sum(window["served"])),
                 )
             )
@@ -178,7 +224,7 @@ class Modeller:
         arrivals = operators.sum(window["arrivals"])
         gaps = operators.sum(window["gaps"])
         # A silent second of an operator that is there is a rate of 0, from its first second on.
-        seen = _since_first(operators.sum(window["rows"]))
+        seen = _seen(operators.sum(window["rows"]), operators.sum(window["pending"]))
         fit = fit_rates(
             arrivals, operators.sum(window["outputs"]), Moments(gaps, gaps, operators.sum(window["gaps_sq"])), seen
         )
@@ -203,10 +249,11 @@ class Modeller:
 
     def _edges(self, operators: "_Operators", window: "_Window") -> Columns:
         names, tasks = operators.tasks()
-        found = {name: tasks(window[name]) for name in ("rows", "bytes_in", "bytes_out", "lag", "state_bytes")}
-        seen = _since_first(found["rows"])
+        sums = ("rows", "pending", "bytes_in", "bytes_out", "lag", "state_bytes")
+        found = {name: tasks(window[name]) for name in sums}
+        seen = _seen(found["rows"], found["pending"])
         seconds = seen.sum(axis=1).astype(float)
-        told = found["rows"] > 0
+        told = (found["rows"] > 0) & seen
         last = np.where(told.any(axis=1), told.shape[1] - 1 - told[:, ::-1].argmax(axis=1), 0)
         first = told.argmax(axis=1)
         every = np.arange(len(names))
@@ -220,8 +267,8 @@ class Modeller:
             [
                 [flow for flow, _ in names],
                 [segment for _, segment in names],
-                numbers(divide(found["bytes_in"].sum(axis=1), seconds)),
-                numbers(divide(found["bytes_out"].sum(axis=1), seconds)),
+                numbers(divide(found["bytes_in"].sum(axis=1, where=seen), seconds)),
+                numbers(divide(found["bytes_out"].sum(axis=1, where=seen), seconds)),
                 numbers(lag),
                 numbers(growth),
                 numbers(found["state_bytes"][every, last]),
@@ -235,7 +282,7 @@ class Modeller:
         fit, line, host_rates = found.fit, found.line, found.host_rates
         waits = divide(window["wait_us"][places].sum(axis=1), window["waited"][places].sum(axis=1))
         recent_s = self.params.recent_s
-        seen = _since_first(operators.host_sum(window["rows"]))
+        seen = _seen(operators.host_sum(window["rows"]), operators.host_sum(window["pending"]))
         host_per_s = _mean_of_seen(host_rates[:, -recent_s:], seen[:, -recent_s:])
         chosen = np.flatnonzero(np.isfinite(fit.mean))
         parts = [operators.parts[place] for place in chosen]
@@ -315,12 +362,12 @@ class Modeller:
 
 
 class _Window:
-    """Sums of a ring's seats by name: (places, seconds)."""
+    """Sums of a ring's seats by name, and what else is told of them: (places, seconds)."""
 
-    def __init__(self, ring: Ring, kind: str, last: int, length: int) -> None:
+    def __init__(self, ring: Ring, kind: str, last: int, length: int, **more: Array) -> None:
         self._ring, self._kind = ring, kind
         self._span = (last, length)
-        self._found: dict[str, Array] = {}
+        self._found: dict[str, Array] = more
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._found:
@@ -346,6 +393,10 @@ class _Operators:
         """One row an operator, over all its hosts."""
         return _together(np.add, values[self.places], self._operator)
 
+    def most(self, values: Indices) -> Indices:
+        """Of each operator the largest of its seats' values."""
+        return _together(np.maximum, values, self._operator)
+
     def host_sum(self, values: Array) -> Array:
         """For each seat the sum over all operators of its host."""
         _, host = _numbered([part[0] for part in self.parts])
@@ -367,8 +418,19 @@ def _since_first(rows: Array) -> Flags:
     return np.maximum.accumulate(rows > 0, axis=1)
 
 
+def _seen(rows: Array, pending: Array) -> Flags:
+    """Of the seconds that count those of which all has been told."""
+    return _since_first(rows) & (pending == 0)
+
+
 def _mean_of_seen(values: Array, seen: Flags) -> Array:
-    return values.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    return values.sum(axis=1, where=seen) / np.maximum(seen.sum(axis=1), 1)
+
+
+def _held(values: Array, pending: Array) -> Array:
+    """The last value that is whole stands for those after it that are not yet."""
+    last = np.maximum(values.shape[1] - 1 - (pending > 0).sum(axis=1), 0)
+    return np.take_along_axis(values, np.minimum(np.arange(values.shape[1]), last[:, None]), axis=1)
 
 
 def _numbered(names: Sequence[Any]) -> tuple[list[Any], Indices]:
@@ -378,7 +440,7 @@ def _numbered(names: Sequence[Any]) -> tuple[list[Any], Indices]:
     return different, np.fromiter(map(number.__getitem__, names), np.int64, len(names))
 
 
-def _together(how: np.ufunc, values: Array, group: Indices) -> Array:
+def _together(how: np.ufunc, values: NDArray[Any], group: Indices) -> NDArray[Any]:
     """Rows of the same group put together: one row a group, which are numbered from 0 without a gap."""
     order = group.argsort(kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))

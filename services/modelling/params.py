@@ -5,6 +5,7 @@ from pathlib import Path
 
 from placement.forecast import ForecastParams
 from placement.hotspots import CourseParams
+from services.settings import LOOPBACK
 
 RING_AHEAD_S = 8
 """Seconds that a host's clock may be ahead, and still have a cell."""
@@ -50,10 +51,14 @@ class StreamParams:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkParams:
-    """Which Spark: a `master` as Spark spells it, bounded in memory; `jars` holds the Kafka connector."""
+    """Which Spark: a `master` as Spark spells it, bounded in memory; `jars` holds the Kafka connector.
+
+    `driver_host`: the address of this machine at which the master's workers reach us.
+    """
 
     master: str = "local[2]"
     memory_mb: int = 640
+    driver_host: str = LOOPBACK
     jars: Path
     work: Path
     """Scratch space."""

@@ -1,7 +1,7 @@
 """What happens to a micro-batch: sums to the ring, fits, models to their topic and to Redis, garbage set aside."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,8 @@ from topics.messages import RejectedMetrics
 log = structlog.get_logger(__name__)
 
 ClockMs = Callable[[], int]
+AHEAD_MS = 60_000
+"""No kept metrics are so far ahead of our clock, unless the broker's was set back."""
 
 
 def clock_ms() -> int:
@@ -44,8 +46,21 @@ class Figures:
     """fitting,"""
     published_s: float = 0.0
     """and writing."""
+    late: int = 0
+    """Rows that came after the watermark."""
     progress: dict[str, Any] = field(default_factory=dict)
     """What Spark says of the last batch."""
+    _noted: frozenset[str] = frozenset()
+
+    def note(self, recent: Sequence[dict[str, Any]]) -> None:
+        """What Spark says of the last batches, each of which it may say again."""
+        for each in recent:
+            if each["timestamp"] not in self._noted:
+                self.late += sum(
+                    state.get("numRowsDroppedByWatermark", 0) for state in each.get("stateOperators") or []
+                )
+                self.progress = each
+        self._noted = frozenset(each["timestamp"] for each in recent)
 
 
 class Pipeline:
@@ -61,6 +76,8 @@ class Pipeline:
         self._now_ms = now_ms
         self._told = 0
         """The last second whose models were written."""
+        self._gone: set[str] = set()
+        """Models that ended, of which the topic has not been told yet."""
         self._garbage: dict[str, int] = {}
         """Offsets already counted of each place that may yet grow."""
         self._flows: Mapping[str, FlowFacts] = {}
@@ -75,7 +92,11 @@ class Pipeline:
         began_s = time.monotonic()
         records = spark_kafka.history(self._spark, self.params.bootstrap, since_ms=since_ms)
         rows = rows_of(sums_of(records, self.params.stream, is_stream=False).toArrow())
-        self.modeller.take(rows)
+        ahead_ms = rows.appended_ms - self._now_ms()
+        if ahead_ms > AHEAD_MS:
+            log.warning("kept metrics are of a time to come; the ring begins empty", ahead_s=ahead_ms // 1_000)
+            return
+        self.modeller.refill(rows)
         log.info("ring refilled", seats=self.modeller.rings["operator"].size, took_s=time.monotonic() - began_s)
 
     def take(self, sums: DataFrame, batch: int) -> None:
@@ -87,16 +108,18 @@ class Pipeline:
         self.modeller.take(rows)
         keys: list[str] = []
         values: list[bytes] = []
-        gone: list[str] = []
-        if self.modeller.closed > self._told:
+        if self.modeller.closed < self._told:
+            self.board = Scoreboard(self.params.fits.forecast.horizons)  # time was set back; nothing comes due
+        if self.modeller.closed != self._told:
             stamp = Stamp(self.modeller.closed, self.params.fits.window_s, self._now_ms(), batch)
             for columns in (*self.modeller.models(), *self.board.columns()):
                 keys += columns.keys
                 values += columns.encode(stamp)
             self.board.look(self.modeller)
-            gone = self.modeller.sweep()
+            self._gone = self._gone.difference(keys).union(self.modeller.sweep())
         fitted_s = time.monotonic()
-        self._publish(keys, values, gone, rows.rejected)
+        self._publish(keys, values, sorted(self._gone), rows.rejected)
+        self._gone.clear()
         self._told = self.modeller.closed
         self.figures.batches += 1
         self.figures.models += len(keys)

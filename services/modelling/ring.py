@@ -40,6 +40,15 @@ class Ring:
         names = sorted(self._places)
         return names, np.fromiter(map(self._places.__getitem__, names), np.int64, len(names))
 
+    @property
+    def places(self) -> int:
+        """All that there are, unused ones too."""
+        return int(self._cells.shape[1])
+
+    def heard(self, places: Indices) -> Indices:
+        """The last second that was set of each of these."""
+        return np.asarray(self._heard[places])
+
     def set(self, names: Sequence[str], seconds: Indices, sums: Array) -> None:
         """Sets cells: `sums` has one row a sum and one column a name and second. What is too old is left out."""
         if len(names) == 0:
@@ -88,7 +97,7 @@ class Ring:
 
     def _new_place(self) -> int:
         place = len(self._places)
-        if place >= self._cells.shape[1]:
+        if place >= self.places:
             self._cells = np.concatenate([self._cells, np.zeros_like(self._cells)], axis=1)
             self._heard = np.concatenate([self._heard, np.zeros_like(self._heard)])
         return place

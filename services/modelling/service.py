@@ -1,15 +1,19 @@
 """The modelling service as a process: Spark's query in a thread, flows and the health page beside it.
 
 A query that fails (a broker away for long, a sink that can't be written) is started again from its checkpoint. A
-checkpoint of another shape of sums is put aside at once, one that Spark can't read after some failures; the query then
-begins with the metrics of the last window.
+checkpoint that is older than the window, or of another shape of sums, is put aside at once, one that Spark can't read
+after some failures; the query then begins with the metrics of the last window. Where the broker's clock was set back it
+begins with those to come: Spark would drop all of them as late.
 """
 
 import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -18,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from services.host.health import METRICS_TYPE, HealthServer, Page, plain
+from services.host.health import METRICS_TYPE, HealthServer, Page, UnwellError, plain
 from services.modelling import checkpoint, spark_kafka
 from services.modelling.exposition import exposition
 from services.modelling.flow_facts import facts_of
@@ -39,13 +43,29 @@ FAILURES_MAX = 3
 """Queries in a row that end before their first batch: then the checkpoint is what is wrong."""
 SLACK_S = 10
 """Read so much more than a window: the first second read may be half of one."""
+SILENT_S_MAX = 60.0
+"""Without a batch, although there is something to read: then it is not well."""
+FIRST_S_MAX = 300.0
+"""The same until the first batch is done, with the start of Spark."""
+NOTHING_TO_DO = "Waiting for data to arrive"
+"""Spark's words where no host tells anything."""
+
+
+class ClockSetBackError(Exception):
+    """The broker's time is far behind what the query has seen of it."""
 
 
 class Service:
     """`run` until `stop`."""
 
-    def __init__(self, params: ModellingParams) -> None:
+    def __init__(self, params: ModellingParams, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self.params = params
+        self._now_s = now_s
+        self._well_s = now_s()
+        """When a batch was done last, or there was nothing to do."""
+        self._batches = 0
+        """Done when it was looked at last."""
+        self._fault = "none"
         self.pipeline: Pipeline | None = None
         self._asked = threading.Event()
         self._view = RegistryView()
@@ -70,9 +90,18 @@ class Service:
         """From the moment that the query runs: who asks earlier gets no answer."""
         await self._is_up.wait()
         if self.params.port is not None:
-            pages = {"/health": lambda: plain("ok\n"), "/metrics": self._metrics}
+            pages = {"/health": self._health, "/metrics": self._metrics}
             async with HealthServer(self.params.port, pages):
                 await asyncio.Event().wait()
+
+    def _health(self) -> Page:
+        assert self.pipeline is not None
+        silent_s = self._now_s() - self._well_s
+        if silent_s > (SILENT_S_MAX if self.pipeline.figures.batches else FIRST_S_MAX):
+            raise UnwellError(
+                f"no batch was done for {silent_s:.0f} s; last fault: {self._fault}; see the service's log"
+            )
+        return plain("ok\n")
 
     def _metrics(self) -> Page:
         assert self.pipeline is not None
@@ -118,28 +147,46 @@ class Service:
             spark.stop()
 
     def _keep_querying(self, spark: SparkSession, pipeline: Pipeline, on_up: Callable[[], object]) -> None:
-        since_ms = clock_ms() - (self.params.fits.window_s + SLACK_S) * 1_000
         failures = 0
-        refilled = False
+        refilled = was_set_back = False
         while not self._asked.is_set():
             batches = pipeline.figures.batches
+            window_ms = clock_ms() - self.params.fits.window_s * 1_000
+            since_ms = window_ms - SLACK_S * 1_000
+            begins_ms, was_set_back = None if was_set_back else since_ms, False
             try:
-                records = spark_kafka.stream(spark, self.params.bootstrap, self.params.stream, since_ms=since_ms)
+                records = spark_kafka.stream(spark, self.params.bootstrap, self.params.stream, since_ms=begins_ms)
                 sums = sums_of(records, self.params.stream, is_stream=True)
+                checkpoint.leave_behind(self.params.checkpoint, before_ms=window_ms)
                 checkpoint.agree(self.params.checkpoint, checkpoint.shape_of(sums.schema))
                 if not refilled and checkpoint.has_begun(self.params.checkpoint):
                     pipeline.refill(since_ms)
                 refilled = True
                 self._query(sums, pipeline, on_up)
+            except ClockSetBackError as fault:
+                log.warning("the broker's clock was set back; the query begins with what comes", error=str(fault))
+                checkpoint.put_aside(self.params.checkpoint, "outdated")
+                was_set_back = True
             except (PySparkException, Py4JJavaError) as fault:
                 if self._asked.is_set():
                     return
+                self._fault = str(fault).partition("\n")[0][:200]
                 failures = failures + 1 if pipeline.figures.batches == batches else 1
                 log.warning("the query ended; it begins again", failures=failures, error=str(fault)[:2_000])
                 if failures >= FAILURES_MAX:
                     checkpoint.put_aside(self.params.checkpoint, "unreadable")
                     failures = 0
             self._asked.wait(min(PAUSE_S * 2**failures, PAUSE_S_MAX))
+
+    def _look(self, query: StreamingQuery, pipeline: Pipeline) -> None:
+        """Keeps the figures; raises if the query would not see anything for a long time."""
+        batches, recent = pipeline.figures.batches, query.recentProgress
+        if batches != self._batches or query.status["message"] == NOTHING_TO_DO:
+            self._batches, self._well_s = batches, self._now_s()
+        pipeline.figures.note(recent)
+        behind_s = set_back_s(recent[-1]) if recent else 0.0
+        if behind_s > self.params.fits.window_s:
+            raise ClockSetBackError(f"it is {behind_s:.0f} s behind")
 
     def _query(self, sums: DataFrame, pipeline: Pipeline, on_up: Callable[[], object]) -> None:
         """Runs the query until it fails or is asked to stop."""
@@ -155,12 +202,21 @@ class Service:
         on_up()
         try:
             while query.isActive and not self._asked.wait(LOOK_S):
-                pipeline.figures.progress = query.lastProgress or {}
+                self._look(query, pipeline)
             fault = query.exception()
             if fault is not None:
                 raise fault
         finally:
             _end(query)
+
+
+def set_back_s(progress: Mapping[str, Any]) -> float:
+    """How far the newest row of a batch is behind the watermark, before which all are dropped; 0: not at all."""
+    times = progress.get("eventTime") or {}
+    if "max" not in times or "watermark" not in times:
+        return 0.0
+    newest, watermark = (datetime.fromisoformat(times[name]) for name in ("max", "watermark"))
+    return max(0.0, (watermark - newest).total_seconds())
 
 
 def _end(query: StreamingQuery) -> None:

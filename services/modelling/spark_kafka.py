@@ -20,14 +20,14 @@ _COMMON = {
 }
 
 
-def stream(spark: SparkSession, bootstrap: str, params: StreamParams, *, since_ms: int) -> DataFrame:
-    """All metrics from now on; a query without a checkpoint begins with those since then."""
+def stream(spark: SparkSession, bootstrap: str, params: StreamParams, *, since_ms: int | None) -> DataFrame:
+    """All metrics from now on; a query without a checkpoint begins with those since then, or (None) to come."""
     options = _COMMON | {
         "kafka.bootstrap.servers": bootstrap,
         "subscribe": ",".join(TOPICS),
-        "startingTimestamp": str(since_ms),
         "maxOffsetsPerTrigger": str(params.rows_max),
     }
+    options |= {"startingOffsets": "latest"} if since_ms is None else {"startingTimestamp": str(since_ms)}
     return spark.readStream.format("kafka").options(**options).load()
 
 

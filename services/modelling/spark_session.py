@@ -1,11 +1,10 @@
-"""The Spark session of the modelling service: small, quiet, on loopback, with the Kafka connector."""
+"""The Spark session of the modelling service: small, quiet, on loopback by default, with the Kafka connector."""
 
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from services.embedded.jars import OnProgress, ensure_jars, read_jar_set
-from services.embedded.ports import LOOPBACK
 from services.modelling.params import SparkParams
 
 SPARK_JARS = Path(__file__).with_name("spark.jars")
@@ -36,23 +35,31 @@ def connector(cache: Path, on_progress: OnProgress | None = None) -> Path:
 def open_session(params: SparkParams) -> SparkSession:
     """A session; there is one in a process."""
     params.work.mkdir(parents=True, exist_ok=True)
-    log4j = params.work / "log4j2.properties"
-    log4j.write_text(LOG4J_PROPERTIES)
-    is_local = params.master.startswith("local")
+    _log4j(params).write_text(LOG4J_PROPERTIES)
+    builder = SparkSession.builder.appName("stigmergy-models").master(params.master)
+    for name, value in settings_of(params).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def settings_of(params: SparkParams) -> dict[str, str]:
+    """All that Spark is told."""
     settings = {
         "spark.jars": ",".join(str(jar) for jar in sorted(params.jars.glob("*.jar"))),
         "spark.driver.memory": f"{params.memory_mb}m",
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:+UseSerialGC -Xss4m -XX:MaxMetaspaceSize=256m"
-            " -XX:ReservedCodeCacheSize=96m"
+            f"-Dlog4j2.configurationFile={_log4j(params).absolute().as_uri()} -XX:+UseSerialGC -Xss4m"
+            " -XX:MaxMetaspaceSize=256m -XX:ReservedCodeCacheSize=96m"
         ),
-        "spark.driver.host": LOOPBACK,
-        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.host": params.driver_host,
+        "spark.driver.bindAddress": params.driver_host,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(params.work),
         "spark.sql.warehouse.dir": str(params.work / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
+        # A number that can't be worked with becomes null: an error would end the query, on the same row for ever.
+        "spark.sql.ansi.enabled": "false",
         # Sums of some thousand seats: more partitions would only be more tasks.
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
@@ -72,9 +79,10 @@ def open_session(params: SparkParams) -> SparkSession:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.cleaner.periodicGC.interval": "5min",
     }
-    if not is_local:
+    if not params.master.startswith("local"):
         settings |= {"spark.executor.memory": f"{params.memory_mb}m"}
-    builder = SparkSession.builder.appName("stigmergy-models").master(params.master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    return settings
+
+
+def _log4j(params: SparkParams) -> Path:
+    return params.work / "log4j2.properties"

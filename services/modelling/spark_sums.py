@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
 
 from services.modelling.params import StreamParams
-from services.modelling.sums import COLUMNS, SEPARATOR, WIDTH
+from services.modelling.sums import COLUMNS, GAUGES, SEPARATOR, WIDTH
 from topics.catalogue import METRICS_HOSTS, METRICS_LINKS, METRICS_OPERATORS
 from topics.messages.base import Message, version_of
 from topics.messages.metrics import HostMetrics, LinkMetrics, OperatorMetrics
@@ -28,6 +28,8 @@ from topics.messages.models import OFFSETS_MAX
 TOPICS = {METRICS_OPERATORS.name: "operator", METRICS_LINKS.name: "link", METRICS_HOSTS.name: "host"}
 LARGEST = 1e15
 """No sum of one second is larger, unless something is broken."""
+SHORTEST_US = 1e-6
+"""Gaps that are shorter in sum are none: the square of a tiny number is 0, and nothing can be divided by it."""
 VALUE_BYTES_MAX = 1_024
 """What is kept of a rejected row: enough to see what it is."""
 
@@ -80,10 +82,10 @@ def sums_of(records: DataFrame, params: StreamParams, *, is_stream: bool) -> Dat
         ),
     )
     rows = rows.withColumn("reason", F.coalesce(*(_reason(kind, topic) for topic, kind in TOPICS.items())))
-    rows = rows.withColumn("said", F.coalesce(*(F.col(f"{kind}.second") for kind in SCHEMAS)))
+    is_good = F.col("reason").isNull()
+    rows = rows.withColumn("said", F.when(is_good, F.coalesce(*(F.col(f"{kind}.second") for kind in SCHEMAS))))
     append_s = F.floor(F.col("appended_ms") / 1_000)
     is_astray = F.abs(F.col("said") - append_s) > params.clock_s_max
-    is_good = F.col("reason").isNull()
     rows = rows.withColumn("astray", (is_good & is_astray).cast("double"))
     rows = rows.withColumn("second", F.when(is_good & ~is_astray, F.col("said")).otherwise(append_s))
     rows = rows.withColumn("at", F.timestamp_seconds("second"))
@@ -98,12 +100,14 @@ def sums_of(records: DataFrame, params: StreamParams, *, is_stream: bool) -> Dat
         "seat",
         "appended_ms",
         *(F.when(is_good, _sum_at(place)).otherwise(0.0).alias(f"s{place}") for place in range(WIDTH)),
+        F.when(is_good, _gauges()).alias("gauges"),
         F.when(~is_good, F.col("offset")).alias("offset"),
         F.when(~is_good, F.struct("offset", "reason", beginning)).alias("bad"),
     )
     grouped = rows.groupBy(F.window("at", "1 second"), "kind", "seat").agg(
         F.max("appended_ms").alias("appended_ms"),
         *(F.sum(f"s{place}").alias(f"s{place}") for place in range(WIDTH)),
+        F.collect_set("gauges").alias("gauges"),
         F.collect_set("offset").alias("offsets"),
         F.min("bad").alias("bad"),
     )
@@ -112,7 +116,7 @@ def sums_of(records: DataFrame, params: StreamParams, *, is_stream: bool) -> Dat
         "seat",
         F.unix_seconds("window.start").alias("second"),
         "appended_ms",
-        *(f"s{place}" for place in range(WIDTH)),
+        *(_told_at(place).alias(f"s{place}") for place in range(WIDTH)),
         "offsets",
         F.col("bad.offset").alias("bad_offset"),
         F.col("bad.reason").alias("bad_reason"),
@@ -211,9 +215,44 @@ def _sum_at(place: int) -> Column:
 
 
 def _expression(kind: str, place: int) -> Column:
-    if place >= len(COLUMNS[kind]):
-        return F.lit(0.0)
-    return {"operator": _operator, "link": _link, "host": _host}[kind](COLUMNS[kind][place])
+    return _of(kind, COLUMNS[kind][place]) if place < len(COLUMNS[kind]) else F.lit(0.0)
+
+
+def _of(kind: str, name: str) -> Column:
+    return {"operator": _operator, "link": _link, "host": _host}[kind](name)
+
+
+def _gauges() -> Column:
+    """The gauges of a row in their order, after its partition; null of a kind without any."""
+    made = F.lit(None)
+    for topic, kind in TOPICS.items():
+        if kind in GAUGES:
+            partition = F.col("operator.partition") if kind == "operator" else F.lit(0.0)
+            told = [F.coalesce(_of(kind, name).cast("double"), F.lit(0.0)) for name in GAUGES[kind]]
+            made = F.when(F.col("topic") == topic, F.array(partition, *told)).otherwise(made)
+    return made
+
+
+def _told_at(place: int) -> Column:
+    """A sum of rows, or of partitions if it is a gauge."""
+    told = F.col(f"s{place}")
+    for kind, gauges in GAUGES.items():
+        name = COLUMNS[kind][place] if place < len(COLUMNS[kind]) else ""
+        if name in gauges:
+            told = F.when(F.col("kind") == kind, _over_partitions(1 + gauges.index(name))).otherwise(told)
+    return told
+
+
+def _over_partitions(at: int) -> Column:
+    """Of each partition the largest, added up."""
+    rows = F.col("gauges")
+
+    def largest(partition: Column) -> Column:
+        its = F.filter(rows, lambda row: row[0] == partition)
+        return F.array_max(F.transform(its, lambda row: row[at]))
+
+    partitions = F.array_distinct(F.transform(rows, lambda row: row[0]))
+    return F.aggregate(partitions, F.lit(0.0), lambda total, partition: total + largest(partition))
 
 
 def _operator(name: str) -> Column:
@@ -221,7 +260,7 @@ def _operator(name: str) -> Column:
         return F.col(f"operator.{field}")
 
     gaps, gaps_us, gaps_us_sq = (of("gaps_us")[each] for each in range(3))
-    is_varied = (gaps > 0) & (gaps_us > 0)
+    is_varied = (gaps > 0) & (gaps_us > SHORTEST_US)
     special = {
         "rows": F.lit(1.0),
         "gaps": F.when(is_varied, gaps),

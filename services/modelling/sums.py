@@ -36,6 +36,11 @@ LINK = ("rows", "sent", "lost", "answers", "round_trip_ms", "round_trip_ms_sq", 
 HOST = ("rows", "cpu", "memory_bytes", "capacity", "loop_delays", "loop_delay_ms", "clock_offset_ms", "astray")
 
 COLUMNS: dict[str, tuple[str, ...]] = {"operator": OPERATOR, "link": LINK, "host": HOST}
+GAUGES: dict[str, tuple[str, ...]] = {
+    "operator": ("lag", "state_bytes"),
+    "host": ("cpu", "memory_bytes", "capacity", "clock_offset_ms"),
+}
+"""What is a state, not a count: of several rows of a partition in one second the largest stands; partitions add up."""
 WIDTH = max(len(names) for names in COLUMNS.values())
 SEPARATOR = "\x1f"
 """Between the names of a seat; no name may hold it."""

@@ -82,7 +82,8 @@ class KnownModels:
         if isinstance(model.body, RateModel | ForecastModel | ServiceModel):
             of = self._models.setdefault(model.body.flow, {})
             known = of.get(model.key)
-            if known is None or known.order <= model.order:
+            # Models come in their order; only where a clock was set back they are a window older than those before.
+            if known is None or known.order <= model.order or model.second < known.second - model.window_s:
                 of[model.key] = model
 
     def forget(self, flow: str) -> None:
@@ -108,5 +109,5 @@ class KnownModels:
 
 def is_warning(model: Model, *, now_s: float) -> bool:
     """Whether a model is a hot-spot forecast whose time has not long passed."""
-    body = model.body
-    return isinstance(body, HotSpotModel) and body.in_s is not None and now_s - model.second <= body.in_s + LATE_S
+    body, age_s = model.body, now_s - model.second
+    return isinstance(body, HotSpotModel) and body.in_s is not None and -LATE_S <= age_s <= body.in_s + LATE_S

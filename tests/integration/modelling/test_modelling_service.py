@@ -124,12 +124,15 @@ def test_garbage_is_set_aside_with_its_offset_and_the_rest_goes_on(ground: Groun
         json.dumps(row | {"arrivals": float("nan")}).encode(),
         json.dumps(row | {"service_us": [3, -1.0, 2.0]}).encode(),
         json.dumps(row | {"version": 2}).encode(),
+        json.dumps(row | {"second": -(2**63)}).encode(),
         json.dumps(row | {"flow": "a/b"}).encode(),
         json.dumps({name: value for name, value in row.items() if name != "second"}).encode(),
     ]
     before = wait_until(ground.service.figures, "its figures")["rejected_total"]
     for value in bad:
         ground.feeder.write_value(METRICS_OPERATORS.name, value)
+    tiny = msgspec.to_builtins(operator_row(910, 0, int(time.time()), 5)) | {"gaps_us": [5, 1e-200, 1]}
+    ground.feeder.write_value(METRICS_OPERATORS.name, json.dumps(tiny).encode())
     ground.feeder.flush()
     wait_until(lambda: ground.service.figures().get("rejected_total", 0) >= before + len(bad), "the garbage")
     assert before + len(bad) == wait_until(ground.service.figures, "its figures")["rejected_total"]
@@ -139,6 +142,7 @@ def test_garbage_is_set_aside_with_its_offset_and_the_rest_goes_on(ground: Groun
     assert {METRICS_OPERATORS.name} == {each.origin.topic for each in rejected}
     assert bad[0] in [each.value for each in rejected]
     assert ground.model("rate/bench-90/operator-0") is None
+    ground.model_of("rate/bench-91/operator-0", 0)
     ground.model_of(KEY, int(time.time()))
 
 

@@ -126,6 +126,32 @@ def test_a_number_may_not_be_missing_that_every_message_demands(read: Read) -> N
     assert [(0, 1, 2)] == [each.offsets for each in read(row(lag=None), row(gaps_us=None), row(version=2)).rejected]
 
 
+def test_no_number_ends_the_query(read: Read) -> None:
+    """It would begin at the same offsets again, for ever: one row of one host would end all models."""
+    tiny = [row(gaps_us=[5, 1e-200, 1]), row(gaps_us=[5, 1e-150, 1e29]), row(gaps_us=[1e-300, 1e-300, 1e-300])]
+    wild = [row(second=second) for second in (-(2**63), 2**63 - 1, 10**15 + 1, -1)]
+    rows = read(*tiny, *wild, row(gaps_us=[5, 10.0, 40.0]))
+    assert [(3, 4, 5, 6)] == [each.offsets for each in rows.rejected]
+    assert (4.0, 5.0, 10.0) == tuple(sum_of(rows, name) for name in ("rows", "gaps", "gaps_sq"))
+
+
+def test_of_a_gauge_the_largest_of_a_partition_counts_and_partitions_add_up(read: Read) -> None:
+    """A row that comes twice, or two that fall into one second, are no second lag."""
+    rows = read(
+        row(partition=0, lag=4, state_bytes=100),
+        row(partition=0, lag=6, state_bytes=90),
+        row(partition=0, lag=6, state_bytes=90),
+        row(partition=1, lag=3, state_bytes=10),
+    )
+    told = tuple(sum_of(rows, name) for name in ("rows", "arrivals", "lag", "state_bytes"))
+    assert (4.0, 20.0, 9.0, 110.0) == told
+    host = json.loads((GOLDEN / "HostMetrics.v1.0.json").read_bytes()) | {"second": SECOND}
+    loads = [host | {"cpu": cpu, "capacity": 2.0, "clock_offset_ms": -3.0} for cpu in (0.5, 0.7)]
+    rows = read(*((METRICS_HOSTS.name, json.dumps(each).encode()) for each in loads))
+    told = tuple(sum_of(rows, name, "host") for name in ("rows", "cpu", "capacity", "clock_offset_ms"))
+    assert (2.0, 0.7, 2.0, -3.0) == told
+
+
 def test_spark_refuses_a_checkpoint_with_fewer_sums_and_their_shapes_tell(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

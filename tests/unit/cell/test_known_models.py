@@ -49,6 +49,7 @@ def test_the_rate_is_the_largest_forecast_until_ants_and_a_move_are_done() -> No
     [
         pytest.param((), id="missing"),
         pytest.param((made(forecast(), second=980),), id="old"),
+        pytest.param((made(forecast(), second=1_010),), id="from before a clock was set back"),
         pytest.param((made(ForecastModel("f", "kept", 9e3, (1,), (9e3,), (8e3,))),), id="unsure"),
         pytest.param((made(ForecastModel("f", "kept", 9e3, (1,), (9e3,), (None,))),), id="error unknown"),
     ],
@@ -95,6 +96,18 @@ def test_message_sizes_stay_those_that_were_measured_whatever_is_forecast() -> N
     assert 200 == pytest.approx(flow.flow.sources[0].message_bytes)
 
 
-@pytest.mark.parametrize(("in_s", "second", "expected"), [(3.0, 998, True), (3.0, 980, False), (None, 998, False)])
+def test_models_a_window_older_replace_those_from_before_a_clock_was_set_back() -> None:
+    """Else those that will never be trusted again would keep all new ones out until time had caught up."""
+    known = KnownModels()
+    for second, ca2 in ((4_600, 1.0), (4_590, 2.0), (998, 3.0)):
+        known.add(made(RateModel("f", "s", "kept", 1.0, 1.0, 5, ca2, 0.5), second=second))
+    models = known.of("f", {}, now_s=NOW_S)
+    assert models is not None
+    assert 3.0 == models.ca2("kept")
+
+
+@pytest.mark.parametrize(
+    ("in_s", "second", "expected"), [(3.0, 998, True), (3.0, 980, False), (3.0, 1_010, False), (None, 998, False)]
+)
 def test_a_warning_is_heard_until_its_time_has_passed(in_s: float | None, second: int, expected: bool) -> None:
     assert expected is is_warning(made(HotSpotModel("f", "noc", "kept", in_s, -1.0, 0.9), second=second), now_s=NOW_S)

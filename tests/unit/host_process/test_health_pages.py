@@ -10,13 +10,13 @@ import pytest
 from services.embedded.ports import choose_ports
 from services.host.clock import BrokerClock
 from services.host.exposition import exposition
-from services.host.health import HealthServer, plain
+from services.host.health import HealthServer, Page, UnwellError, plain
 from services.host.meter import Meter
 from services.host.reports import Identity, Reports, Standing
 
 
 def test_pages_are_served_and_all_else_is_refused() -> None:
-    """A health check and Prometheus need GET; nothing else is let in."""
+    """A health check and Prometheus need GET; nothing else is let in. A page may say that all is not well."""
     (port,) = choose_ports([None])
 
     def ask(path: str, method: str = "GET") -> tuple[int, bytes]:
@@ -24,14 +24,19 @@ def test_pages_are_served_and_all_else_is_refused() -> None:
             with urlopen(Request(f"http://127.0.0.1:{port}{path}", method=method), timeout=60) as answer:
                 return answer.status, answer.read()
         except HTTPError as refused:
-            return refused.code, b""
+            return refused.code, refused.read()
+
+    def ill() -> Page:
+        raise UnwellError("the query hangs")
 
     async def story() -> list[tuple[int, bytes]]:
-        async with HealthServer(port, {"/health": lambda: plain("ready\n")}):
-            asked = [("/health", "GET"), ("/secret", "GET"), ("/health", "DELETE")]
+        async with HealthServer(port, {"/health": lambda: plain("ready\n"), "/ill": ill}):
+            asked = [("/health", "GET"), ("/ill", "GET"), ("/secret", "GET"), ("/health", "DELETE")]
             return [await asyncio.to_thread(ask, *each) for each in asked]
 
-    assert [(200, b"ready\n"), (404, b""), (405, b"")] == asyncio.run(story())
+    found = asyncio.run(story())
+    assert [(200, b"ready\n"), (503, b"the query hangs\n")] == found[:2]
+    assert [404, 405] == [status for status, _ in found[2:]]
 
 
 @pytest.mark.parametrize("request_bytes", [b"\r\n\r\n", b"GET\r\n\r\n", b"\xff" * 20_000, b"GET " + b"/" * 20_000])

@@ -1,12 +1,13 @@
 """A checkpoint goes with the shape of the sums in it."""
 
+import os
 from pathlib import Path
 
 import pytest
 from pyspark.sql.types import DoubleType, StructField, StructType
 
 from services.modelling import checkpoint as module
-from services.modelling.checkpoint import SHAPE, agree, has_begun, put_aside, shape_of
+from services.modelling.checkpoint import SHAPE, agree, has_begun, leave_behind, put_aside, shape_of
 
 TWO = StructType([StructField("s0", DoubleType()), StructField("s1", DoubleType())])
 THREE = StructType([*TWO.fields, StructField("s2", DoubleType())])
@@ -49,6 +50,29 @@ def test_a_new_folder_is_given_its_shape_once(tmp_path: Path) -> None:
     put_aside(folder, "unreadable")
     agree(folder, shape_of(TWO))
     assert ["checkpoint", "checkpoint.unreadable"] == sorted(each.name for each in folder.parent.iterdir())
+
+
+def test_a_checkpoint_older_than_the_window_is_left_behind(tmp_path: Path) -> None:
+    """After a night without it models would wait for Spark to work off the night, of which they need two minutes."""
+    folder = begun(tmp_path / "checkpoint", shape_of(TWO))
+    (folder / "commits" / "8").write_text("v1")
+    os.utime(folder / "commits" / "7", (1_000, 1_000))
+    os.utime(folder / "commits" / "8", (2_000, 2_000))
+    leave_behind(folder, before_ms=1_999_000)
+    assert has_begun(folder), "the last batch counts"
+    leave_behind(folder, before_ms=2_001_000)
+    assert not folder.exists()
+    assert has_begun(tmp_path / "checkpoint.outdated")
+    leave_behind(folder, before_ms=2_001_000)
+    agree(folder, shape_of(TWO))
+    assert [folder / SHAPE] == list(folder.iterdir())
+
+
+def test_what_is_a_gauge_is_part_of_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums that are kept of open seconds would be taken for something else."""
+    before = shape_of(TWO)
+    monkeypatch.setattr(module, "GAUGES", {})
+    assert before != shape_of(TWO)
 
 
 def test_sums_in_another_order_are_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:

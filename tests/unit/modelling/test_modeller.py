@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -159,6 +160,123 @@ def test_forecasts_follow_second_by_second_and_say_how_wrong_they_were(batch: Ba
     assert 100.5 == pytest.approx(body.per_s[0], abs=1.0)
     assert body.errors_per_s[0] is not None
     assert body.errors_per_s[0] <= 2.0
+
+
+LATE = ("edge-9", "talk", "talk.bb", "slow")
+
+
+def late_by(seconds: int, until: int, batch: Batch, *, first: int = 1_000) -> Modeller:
+    """A modeller that heard of one host in time, and of another so late."""
+    modeller = Modeller(PARAMS)
+    for second in range(first, until):
+        late = {second - seconds: told(100.0 + second % 2, lag=7.0)} if second >= first + seconds else {}
+        modeller.take(batch(second + 0.5, operator={TCP: {second: told(50.0)}, LATE: late}))
+    return modeller
+
+
+@pytest.mark.parametrize("seconds", range(1, 6))
+def test_a_host_that_is_always_late_has_the_rates_and_forecasts_of_others(batch: Batch, seconds: int) -> None:
+    """A clock that is 3 s behind is no fault, and what has not been told yet is not 0."""
+    models = models_of(late_by(seconds, 1_060, batch))
+    body = models["forecast/talk/slow"].body
+    assert 100.5 == pytest.approx(body.now_per_s, abs=0.6)
+    assert 100.5 == pytest.approx(body.per_s[0], abs=1.0)
+    assert body.errors_per_s[0] is not None
+    assert body.errors_per_s[0] <= 2.0
+    rate = models["rate/talk/slow"]
+    assert 100.5 == pytest.approx(rate.body.per_s, abs=0.6)
+    assert 100.5 == pytest.approx(rate.body.recent_per_s, abs=0.6)
+    assert 7.0 == models["edge/talk/talk.bb"].body.lag
+    assert 100.5 == pytest.approx(models["service/talk/slow/edge-9"].body.host_per_s, abs=0.6)
+    assert "signature/talk/slow" not in models
+    assert 50.0 == models["forecast/talk/tcp"].body.now_per_s
+
+
+def test_the_rate_of_an_operator_waits_for_the_latest_of_its_hosts(batch: Batch) -> None:
+    """Half of a rate is no rate."""
+    modeller, there = Modeller(PARAMS), ("core-1", "talk", "talk.aa", "tcp")
+    for second in range(1_000, 1_040):
+        late = {second - 2: told(30.0)} if second >= 1_002 else {}
+        modeller.take(batch(second + 0.5, operator={TCP: {second: told(100.0)}, there: late}))
+    models = models_of(modeller)
+    assert (130.0, 130.0) == (models["rate/talk/tcp"].body.per_s, models["rate/talk/tcp"].body.recent_per_s)
+    assert 130.0 == models["forecast/talk/tcp"].body.now_per_s
+
+
+def test_what_came_late_once_is_in_the_past_that_forecasts_look_at(batch: Batch) -> None:
+    """For a moment it is not known; afterwards it is as if it had come in time."""
+    late, punctual = Modeller(PARAMS), Modeller(PARAMS)
+    for second in range(1_000, 1_060):
+        row = {second: told(10.0 * (second % 7))}
+        punctual.take(batch(second + 1.5, operator={TCP: row}))
+        held = second in (1_050, 1_051)
+        rows = {each: told(10.0 * (each % 7)) for each in range(1_050, 1_053)} if second == 1_052 else row
+        late.take(
+            batch(second + 1.5, operator={} if held else {TCP: rows}, host={("core-1",): {second: {"rows": 1.0}}})
+        )
+        if second == 1_051:
+            assert 70.0 > models_of(late)["rate/talk/tcp"].body.recent_per_s > 0.0
+    for modeller in (late, punctual):
+        place = modeller.forecasts._places["talk", "tcp"]
+        past = modeller.forecasts._forecaster.history.last(12)[:, place].tolist()
+        assert [10.0 * (second % 7) for second in range(1_048, 1_060)] == past
+
+
+def test_a_host_that_falls_silent_has_nothing_to_do_after_a_while(batch: Batch) -> None:
+    """It may be late for some seconds; then its rates are 0, also those of the time that was waited."""
+    modeller = Modeller(PARAMS)
+    rates = {}
+    for second in range(1_000, 1_060):
+        rows = {LATE: {second: told(100.0)}} if second < 1_040 else {}
+        modeller.take(batch(second + 1.5, operator={TCP: {second: told(50.0)}} | rows))
+        rates[second] = models_of(modeller)["rate/talk/slow"].body.recent_per_s
+    assert [100.0] * 4 == [rates[second] for second in (1_039, 1_040, 1_042, 1_043)]
+    assert [0.0] * 2 == [rates[second] for second in (1_046, 1_059)]
+    assert 0.0 == models_of(modeller)["forecast/talk/slow"].body.now_per_s
+
+
+def test_an_operator_that_has_nothing_to_do_is_not_waited_for(batch: Batch) -> None:
+    """Its host has told of the second, and nothing of it: that is a rate of 0 at once."""
+    modeller = Modeller(PARAMS)
+    for second in range(1_000, 1_030):
+        rows = {TCP: {second: told(100.0)}} if second < 1_025 else {}
+        modeller.take(batch(second + 1.5, operator=rows, host={("edge-1",): {second: {"rows": 1.0}}}))
+    models = models_of(modeller)
+    assert (0.0, 0.0) == (models["rate/talk/tcp"].body.recent_per_s, models["forecast/talk/tcp"].body.now_per_s)
+
+
+def test_after_a_clock_was_set_back_by_more_than_a_window_all_begins_anew(batch: Batch) -> None:
+    """Until the broker's time had caught up nothing would be modelled: an hour of that is longer than a restart."""
+    modeller = Modeller(PARAMS)
+    modeller.take(batch(5_031.0, operator={TCP: steady(5_001, 5_030, 100.0)}))
+    modeller.take(batch(5_011.0, operator={TCP: steady(5_001, 5_010, 100.0)}))
+    assert 5_030 == modeller.closed, "a little is waited for"
+    assert 10 == modeller.take(batch(1_031.0, operator={UDP: steady(1_021, 1_030, 60.0)}))
+    assert 1_030 == modeller.closed
+    models = models_of(modeller)
+    assert 60.0 == models["rate/talk/udp"].body.per_s
+    assert "rate/talk/tcp" not in models
+
+
+def test_batches_behind_the_refilled_ring_are_a_backlog_and_no_clock(batch: Batch) -> None:
+    """After a restart the query goes on from its checkpoint, which may be far behind what is kept."""
+    modeller = Modeller(PARAMS)
+    modeller.refill(batch(5_031.0, operator={TCP: steady(5_001, 5_030, 100.0)}))
+    modeller.take(batch(4_901.0, operator={TCP: steady(4_891, 4_900, 7.0)}))
+    assert 5_030 == modeller.closed
+    assert 100.0 == models_of(modeller)["rate/talk/tcp"].body.per_s
+
+
+def test_signatures_are_told_after_so_many_seconds_whatever_the_batches_are(batch: Batch) -> None:
+    """Batches of two seconds may never close a second that is a multiple of ten."""
+    modeller = Modeller(FitParams(window_s=30, recent_s=5, signature_every_s=10))
+    signed = []
+    for second in range(1_001, 1_060, 2):
+        rate = 100.0 if second % 20 < 10 else 1_000.0
+        modeller.take(batch(second + 1.0, operator={TCP: {second - 1: told(rate), second: told(rate)}}))
+        signed += [modeller.closed] if "signature/talk/tcp" in models_of(modeller) else []
+    assert 5 <= len(signed) <= 6
+    assert {10} == {after - before for before, after in pairwise(signed)}
 
 
 def test_a_bursty_stream_has_a_signature(batch: Batch) -> None:

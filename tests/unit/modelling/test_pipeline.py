@@ -1,58 +1,91 @@
 """What is written of a micro-batch, with Spark's part played by hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from redis.exceptions import ConnectionError as RedisAway
 
 from services.modelling import pipeline as pipeline_module
+from services.modelling.exposition import exposition
+from services.modelling.mirror import Mirror
 from services.modelling.params import FitParams, ModellingParams, SparkParams
-from services.modelling.pipeline import Pipeline
+from services.modelling.pipeline import Figures, Pipeline
 from services.modelling.rows import Rows
 from topics.catalogue import MODELS
 
 Batch = Callable[..., Rows]
+TOLD = {"rows": 1.0, "arrivals": 10.0}
 
 
 class Book:
     """Keeps what it is given to write: the mirror's part, and that of the topic."""
 
     def __init__(self) -> None:
+        self.failures = 0
         self.gone: list[str] = []
         self.records: list[tuple[str, str, bytes | None]] = []
+        self.faults: list[Exception] = []
+        """Raised instead of writing to the topic, each once."""
 
     def write(self, keys: Sequence[str], values: Sequence[bytes], gone: Sequence[str]) -> bool:
         self.gone += gone
         return True
 
     def write_records(self, spark: Any, bootstrap: str, records: Sequence[tuple[str, str, bytes | None]]) -> None:
+        if self.faults and any(value is None for _, _, value in records):
+            raise self.faults.pop()
         self.records += records
 
     def close(self) -> None: ...
 
 
-def test_models_of_what_fell_silent_get_a_tombstone_and_leave_redis(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A host that starts reads the whole topic: what vanished must not come back to life in it."""
-    book = Book()
+@pytest.fixture
+def book() -> Book:
+    return Book()
+
+
+@pytest.fixture
+def pipeline(book: Book, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pipeline]:
+    """It writes to the book, and is given rows for a data frame."""
     monkeypatch.setattr(pipeline_module, "rows_of", lambda rows: rows)
     monkeypatch.setattr(pipeline_module.spark_kafka, "write", book.write_records)
     spark = SparkParams(jars=tmp_path, work=tmp_path)
     params = ModellingParams(
         bootstrap="", redis_url=None, checkpoint=tmp_path, spark=spark, fits=FitParams(window_s=20)
     )
-    pipeline = Pipeline(None, params, now_ms=lambda: 1)  # type: ignore[arg-type]
-    pipeline.mirror = book  # type: ignore[assignment]
-    told = {"rows": 1.0, "arrivals": 10.0}
-    for second in range(1_000, 1_060):
-        stays = {("edge-1", "talk", "talk.aa", "tcp"): {second: told}}
-        goes = {("edge-1", "brief", "brief.aa", "udp"): {second: told}} if second < 1_003 else {}
+    made = Pipeline(None, params, now_ms=lambda: 1)  # type: ignore[arg-type]
+    made.mirror = book  # type: ignore[assignment]
+    yield made
+    made.close()
+
+
+def give(pipeline: Pipeline, rows: Rows, number: int) -> None:
+    pipeline.take(SimpleNamespace(toArrow=lambda: rows), number)  # type: ignore[arg-type]
+
+
+def speak(pipeline: Pipeline, batch: Batch, seconds: range) -> list[Rows]:
+    """One operator speaks all the time, another one for the first three seconds; batches that raised, given again."""
+    raised = []
+    for second in seconds:
+        stays = {("edge-1", "talk", "talk.aa", "tcp"): {second: TOLD}}
+        goes = {("edge-1", "brief", "brief.aa", "udp"): {second: TOLD}} if second < seconds.start + 3 else {}
         rows = batch(second + 1.5, operator=stays | goes)
-        pipeline.take(SimpleNamespace(toArrow=lambda rows=rows: rows), second)  # type: ignore[arg-type]
-    pipeline.close()
+        try:
+            give(pipeline, rows, second)
+        except OSError:
+            raised.append(rows)
+            give(pipeline, rows, second)
+    return raised
+
+
+def test_models_of_what_fell_silent_get_a_tombstone_and_leave_redis(
+    batch: Batch, pipeline: Pipeline, book: Book
+) -> None:
+    """A host that starts reads the whole topic: what vanished must not come back to life in it."""
+    assert [] == speak(pipeline, batch, range(1_000, 1_060))
     ended = {key for topic, key, value in book.records if topic == MODELS.name and value is None}
     kinds = {"rate/brief/udp", "forecast/brief/udp", "edge/brief/brief.aa", "slack/brief", "hotspot/brief"}
     assert kinds <= ended
@@ -61,3 +94,102 @@ def test_models_of_what_fell_silent_get_a_tombstone_and_leave_redis(
     last = {key: value for _, key, value in book.records}
     assert last["rate/brief/udp"] is None
     assert last["rate/talk/tcp"] is not None
+
+
+def test_tombstones_are_written_also_if_the_first_try_fails(batch: Batch, pipeline: Pipeline, book: Book) -> None:
+    """Spark gives the batch again; the operators that ended have been forgotten by then."""
+    book.faults = [OSError("no broker")]
+    assert 1 == len(speak(pipeline, batch, range(1_000, 1_060)))
+    ended = [key for _, key, value in book.records if value is None]
+    assert {"rate/brief/udp", "forecast/brief/udp", "slack/brief"} <= set(ended)
+    assert len(set(ended)) == len(ended), "once"
+
+
+class FlakyRedis:
+    """A pipeline of it keeps what it is told to delete; it is away as often as it is told to be."""
+
+    def __init__(self, away: int) -> None:
+        self.away = away
+        self.deleted: list[str] = []
+        self._told: list[str] = []
+
+    def pipeline(self, *, transaction: bool) -> "FlakyRedis":
+        self._told = []
+        return self
+
+    def __enter__(self) -> "FlakyRedis":
+        return self
+
+    def __exit__(self, *fault: object) -> None: ...
+
+    def hset(self, name: str, mapping: dict[str, bytes]) -> None: ...
+
+    def expire(self, name: str, seconds: int) -> None: ...
+
+    def hdel(self, name: str, key: str) -> None:
+        self._told.append(key)
+
+    def execute(self) -> None:
+        if self.away > 0:
+            self.away -= 1
+            raise RedisAway
+        self.deleted += self._told
+
+    def close(self) -> None: ...
+
+
+def test_what_ended_while_redis_was_away_is_deleted_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hash with other operators in it is written on, and never expires."""
+    monkeypatch.setattr("services.modelling.mirror.PAUSE_S", 0.0)
+    mirror, redis = Mirror("redis://nowhere"), FlakyRedis(away=1)
+    mirror._redis = redis  # type: ignore[assignment]
+    assert not mirror.write([], [], ["rate/f/a", "rate/f/b"])
+    assert mirror.write(["rate/f/b"], [b"it lives again"], ["rate/f/c"])
+    assert ["rate/f/a", "rate/f/c"] == redis.deleted
+    assert mirror.write([], [], [])
+    assert ["rate/f/a", "rate/f/c"] == redis.deleted, "once"
+
+
+def test_models_go_on_after_the_brokers_clock_was_set_back(batch: Batch, pipeline: Pipeline, book: Book) -> None:
+    """They are of earlier seconds than those before, and written all the same."""
+    speak(pipeline, batch, range(9_000, 9_040))
+    before = len(book.records)
+    speak(pipeline, batch, range(1_000, 1_040))
+    seconds = {
+        MODELS.codec.decode(value, topic=topic, partition=0, offset=0).second
+        for topic, key, value in book.records[before:]
+        if value is not None and key == "rate/talk/tcp"
+    }
+    assert set(range(1_000, 1_040)) == seconds
+    assert any(key.startswith("score/forecast") for _, key, _ in book.records[before:])
+
+
+def test_kept_metrics_of_a_time_to_come_do_not_fill_the_ring(
+    batch: Batch, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are from before the broker's clock was set back: with them no second would close for as long."""
+    kept = batch(5_031.0, operator={("edge-1", "talk", "talk.aa", "tcp"): {5_030: TOLD}})
+    monkeypatch.setattr(pipeline_module.spark_kafka, "history", lambda *given, **named: None)
+    monkeypatch.setattr(pipeline_module, "sums_of", lambda *given, **named: SimpleNamespace(toArrow=lambda: kept))
+    pipeline.refill(0)
+    assert 0 == pipeline.modeller.closed
+    pipeline._now_ms = lambda: 5_032_000
+    pipeline.refill(0)
+    assert 5_030 == pipeline.modeller.closed
+
+
+def test_late_rows_are_counted_once_however_often_spark_tells_of_them(pipeline: Pipeline) -> None:
+    """Who scrapes every fifteen seconds would see one batch in fifteen."""
+
+    def progress(second: int, late: int) -> dict[str, Any]:
+        states = [{"numRowsDroppedByWatermark": late, "numRowsTotal": 5}]
+        return {"timestamp": f"12:00:{second:02}", "stateOperators": states, "sources": []}
+
+    figures = Figures()
+    for recent in ([], [progress(1, 2)], [progress(1, 2), progress(2, 3)], [progress(2, 3), progress(3, 0)]):
+        figures.note(recent)
+    assert 5 == figures.late
+    pipeline.figures = figures
+    lines = exposition(pipeline).splitlines()
+    assert "# TYPE stigmergy_models_late_rows_total counter" in lines
+    assert "stigmergy_models_late_rows_total 5" in lines

@@ -9,6 +9,8 @@ from services.embedded import EmbeddedStack, StackParams
 from services.modelling import spark_session
 from services.modelling.furnish import modelling_process
 from services.modelling.main import parse
+from services.modelling.params import SparkParams
+from services.modelling.spark_session import settings_of
 
 
 def test_the_stack_does_not_wait_for_it_and_its_command_is_understood(
@@ -26,3 +28,24 @@ def test_the_stack_does_not_wait_for_it_and_its_command_is_understood(
     assert "local[2]" == params.spark.master
     assert tmp_path / "home" / "models" in params.checkpoint.parents
     assert "redis://cache" not in " ".join(process.command)
+
+
+def test_a_cluster_on_other_machines_is_told_where_the_driver_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its executors connect to the driver: loopback would be their own machine."""
+    monkeypatch.setattr(spark_session, "connector", lambda cache: tmp_path / "jars")
+    command = ["--bootstrap", "kafka:9092", "--folder", str(tmp_path), "--master", "spark://far:7077"]
+    here, _, _ = parse(command)
+    there, _, _ = parse([*command, "--driver-host", "10.0.0.7"])
+    for params, address in ((here, "127.0.0.1"), (there, "10.0.0.7")):
+        told = settings_of(params.spark)
+        assert {address} == {told["spark.driver.host"], told["spark.driver.bindAddress"], params.spark.driver_host}
+        assert "640m" == told["spark.executor.memory"]
+
+
+def test_spark_raises_nothing_for_a_number_that_it_cannot_work_with(tmp_path: Path) -> None:
+    """One row would end the query again and again: it begins at the same offsets each time."""
+    told = settings_of(SparkParams(jars=tmp_path, work=tmp_path))
+    assert "false" == told["spark.sql.ansi.enabled"]
+    assert "spark.executor.memory" not in told
