@@ -38,9 +38,10 @@ def revision(state: str = "submitted") -> FlowRevision:
 
 
 def booked(at: Cell, epoch: int, state: State = State.ACTIVE) -> None:
-    at.ledger.restore(Booking("talk", epoch, 1, Load(rho=0.1), State.ACTIVE, 1e9))
-    if state is not State.ACTIVE:
-        at.ledger.commit("talk", epoch, expires_ms=1e9)
+    at.ledger.reserve(Booking("talk", epoch, 1, Load(rho=0.1), State.RESERVED, 1e9))
+    at.ledger.commit("talk", epoch, expires_ms=1e9)
+    if state is State.ACTIVE:
+        at.ledger.activate("talk", epoch)
 
 
 @pytest.mark.parametrize(
