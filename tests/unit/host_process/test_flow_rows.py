@@ -95,7 +95,7 @@ def cluster(shop: RegistryView, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setattr(status_command, "read_registry", lambda bootstrap: shop)
 
     def run(lives: bool, *flags: str) -> Result:
-        monkeypatch.setattr(status_command, "live_hosts", lambda bootstrap, *, now_ms: {"a": row} if lives else {})
+        monkeypatch.setattr(status_command, "live_hosts", lambda bootstrap, *, silent_s: {"a": row} if lives else {})
         return CliRunner().invoke(app, ["status", *flags])
 
     return run
