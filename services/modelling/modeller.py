@@ -18,7 +18,7 @@ from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.forecasts import Forecasts
 from services.modelling.lateness import Lateness
-from services.modelling.params import RING_AHEAD_S, FitParams
+from services.modelling.params import RING_AHEAD_S, SLACK_S, FitParams
 from services.modelling.ring import Array, Indices, Ring
 from services.modelling.rows import Rows
 from services.modelling.signatures import signature_columns
@@ -103,8 +103,9 @@ class Modeller:
     def take(self, rows: Rows) -> int:
         """One micro-batch; the number of seconds that it closed."""
         newest = rows.appended_ms // 1_000 - 1
-        if 0 < newest < self._newest - self.params.window_s:
-            self._begin()  # the broker's clock was set back: until it had caught up, no second would close
+        if 0 < newest < self._newest - self.params.window_s - SLACK_S:
+            # No query begins so far back: the broker's clock was set back. Until it had caught up, nothing would close.
+            self._begin()
         self._newest = max(self._newest, newest)
         before = self.closed
         closed = max(before, newest)

@@ -9,6 +9,8 @@ from services.settings import LOOPBACK
 
 RING_AHEAD_S = 8
 """Seconds that a host's clock may be ahead, and still have a cell."""
+SLACK_S = 10
+"""A query that begins reads so much more than a window: the first second read may be half of one."""
 
 
 @dataclass(frozen=True, kw_only=True)

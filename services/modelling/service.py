@@ -26,7 +26,7 @@ from services.host.health import METRICS_TYPE, HealthServer, Page, UnwellError, 
 from services.modelling import checkpoint, spark_kafka
 from services.modelling.exposition import exposition
 from services.modelling.flow_facts import facts_of
-from services.modelling.params import ModellingParams
+from services.modelling.params import SLACK_S, ModellingParams
 from services.modelling.pipeline import Pipeline, clock_ms
 from services.modelling.spark_session import open_session
 from services.modelling.spark_sums import sums_of
@@ -41,8 +41,6 @@ LOOK_S = 1.0
 STOP_TIMEOUT_S = 20.0
 FAILURES_MAX = 3
 """Queries in a row that end before their first batch: then the checkpoint is what is wrong."""
-SLACK_S = 10
-"""Read so much more than a window: the first second read may be half of one."""
 SILENT_S_MAX = 60.0
 """Without a batch, although there is something to read: then it is not well."""
 FIRST_S_MAX = 300.0

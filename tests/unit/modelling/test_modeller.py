@@ -249,8 +249,8 @@ def test_after_a_clock_was_set_back_by_more_than_a_window_all_begins_anew(batch:
     """Until the broker's time had caught up nothing would be modelled: an hour of that is longer than a restart."""
     modeller = Modeller(PARAMS)
     modeller.take(batch(5_031.0, operator={TCP: steady(5_001, 5_030, 100.0)}))
-    modeller.take(batch(5_011.0, operator={TCP: steady(5_001, 5_010, 100.0)}))
-    assert 5_030 == modeller.closed, "a little is waited for"
+    modeller.take(batch(4_992.0, operator={TCP: steady(4_985, 4_991, 100.0)}))
+    assert 5_030 == modeller.closed, "a query that begins anew reads a window and a little more"
     assert 10 == modeller.take(batch(1_031.0, operator={UDP: steady(1_021, 1_030, 60.0)}))
     assert 1_030 == modeller.closed
     models = models_of(modeller)
