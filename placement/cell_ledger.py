@@ -97,12 +97,14 @@ class Ledger:
     def reserve(self, booking: Booking) -> str | None:
         """Promise room until the booking expires; why not, if there is none.
 
-        An ant that comes twice finds its room; what is firmer by then stays so.
+        An ant that comes twice finds its room; what is firmer by then stays so. A leader that takes over may use an
+        epoch that its predecessor never published: what that one booked makes way.
         """
         if booking.epoch <= self.ended(booking.flow):
             return f"epoch {booking.epoch} has ended already"
         held = self._bookings.get((booking.flow, booking.epoch))
-        if held is not None and held.state is not State.RESERVED:
+        is_same = held is not None and (held.mask, held.home) == (booking.mask, booking.home)
+        if held is not None and is_same and held.state is not State.RESERVED:
             return None
         others = self.load(without_flow=booking.flow)
         rho = others.rho + booking.load.rho

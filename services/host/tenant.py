@@ -116,6 +116,7 @@ class Tenant:
             if partition >= self.segment.plan.partitions:
                 self._park_one(wanted, partition, f"the segment has {self.segment.plan.partitions} partitions")
             elif partition not in self.segment.seats:
+                self._house.reports.stood_down(self.segment_id, partition)  # who owns it does not follow it
                 await self.segment.own(partition, placement.epoch, placement.origin)
         for partition in wanted.standbys:
             if partition < self.segment.plan.partitions:
@@ -169,6 +170,8 @@ class Tenant:
     async def _end(self) -> None:
         if self.segment is not None:
             segment, self.segment, self._planned = self.segment, None, None
+            for partition in segment.standbys:
+                self._house.reports.stood_down(self.segment_id, partition)
             await segment.stop()
             self._house.reports.remove(segment)
 

@@ -266,7 +266,12 @@ def _written(before: Placement, move: Move, effect: Effect, *, now_ms: int) -> P
             )
         case GiveBack():
             return msgspec.structs.replace(
-                before, host=move.origin, epoch=before.epoch + 1, placed_ms=now_ms, standbys=others, origin=None
+                before,
+                host=move.origin,
+                epoch=before.epoch + 1,
+                placed_ms=now_ms,
+                standbys=(*others, move.target) if move.followed else others,
+                origin=None,
             )
         case SkipDrain() | Release():
             return msgspec.structs.replace(before, origin=None)

@@ -34,6 +34,7 @@ from services.registry.view import TOPICS, RegistryView
 from topics import catalogue
 from topics.admin import ClusterError
 from topics.errors import MessageError
+from topics.messages import Decision
 
 log = structlog.get_logger(__name__)
 
@@ -180,7 +181,11 @@ class Instance:
     def _without_unwritable(self, entries: list[Entry]) -> list[Entry]:
         """What is left out still counts as written here, so it is not tried at every look; a next instance tries it."""
         kept, wrong = writable(entries)
-        return kept + [self._refused(flow, f"what was decided can't be written: {why}") for flow, why in wrong.items()]
+        asked = {each.flow: each.request for _, each in entries if isinstance(each, Decision) and each.request}
+        return kept + [
+            self._refused(flow, f"what was decided can't be written: {why}", request=asked.get(flow))
+            for flow, why in wrong.items()
+        ]
 
     async def _forget_unwritten(self, follower: RegistryFollower) -> None:
         """A look takes for true what it is about to write. If it was not written, the registry must be read anew."""
@@ -217,8 +222,9 @@ class Instance:
         told = self._flows.look(self._view.flows, now_s=time.monotonic())
         return [self._refused(flow, why) for flow, why in told.items()]
 
-    def _refused(self, flow: str, why: str) -> Entry:
-        return decision("refused", f"flow {flow}", why, by=self.params.name, now_ms=self._now_ms(), flow=flow)
+    def _refused(self, flow: str, why: str, *, request: str | None = None) -> Entry:
+        by, now_ms = self.params.name, self._now_ms()
+        return decision("refused", f"flow {flow}", why, by=by, now_ms=now_ms, flow=flow, request=request)
 
     def _metrics_page(self) -> Page:
         lines = [

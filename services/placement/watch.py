@@ -113,7 +113,7 @@ class Watch:
         if deaf_s > self._silent_s_max:  # no living host is so slow
             self._since_s = now_s
         elif deaf_s > DEAF_S:
-            unspared = [host for host, at_s in self._heard_s.items() if at_s > self._anew_s.get(host, 0.0)]
+            unspared = [host for host, at_s in self._heard_s.items() if at_s >= self._anew_s.get(host, 0.0)]
             self._anew_s |= dict.fromkeys(unspared, now_s)
         self._last_s = now_s
         self._heard_s |= dict.fromkeys(hosts, now_s)

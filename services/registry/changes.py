@@ -86,7 +86,9 @@ def assigned(
     before = view.placements[slot]
     others = before.standbys if standbys is None else standbys
     followers = tuple(name for name in dict.fromkeys(others) if name != host)
-    return msgspec.structs.replace(before, host=host, epoch=before.epoch + 1, placed_ms=now_ms, standbys=followers)
+    return msgspec.structs.replace(
+        before, host=host, epoch=before.epoch + 1, placed_ms=now_ms, standbys=followers, origin=None
+    )
 
 
 def flow_of(view: RegistryView, name: str) -> FlowRevision:
@@ -100,7 +102,10 @@ def flow_of(view: RegistryView, name: str) -> FlowRevision:
 def _cleared(view: RegistryView, name: str, *, except_for: Mapping[Slot, str], now_ms: int) -> list[Entry]:
     """Nobody runs the flow's other slots any more; their entries stay, because an epoch never starts again."""
     return [
-        (catalogue.PLACEMENTS, msgspec.structs.replace(each, host=None, epoch=each.epoch + 1, placed_ms=now_ms))
+        (
+            catalogue.PLACEMENTS,
+            msgspec.structs.replace(each, host=None, epoch=each.epoch + 1, placed_ms=now_ms, origin=None),
+        )
         for slot, each in sorted(view.placements.items())
         if each.flow == name and each.host is not None and slot not in except_for and not each.serves
     ]

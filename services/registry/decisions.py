@@ -3,7 +3,10 @@
 import uuid
 from collections.abc import Mapping
 
+import msgspec
+
 from topics import catalogue
+from topics.errors import MessageError
 from topics.messages import Decision, Message, clip
 from topics.topic import Topic
 
@@ -37,3 +40,19 @@ def decision(
         evidence={name: clip(value) if isinstance(value, str) else value for name, value in (evidence or {}).items()},
     )
     return catalogue.DECISIONS, entry
+
+
+def slimmed(topic: Topic, message: Message) -> tuple[Topic, Message]:
+    """The entry; a decision that is too large goes without its evidence, since somebody may wait for it."""
+    if isinstance(message, Decision) and fault_of(topic, message):
+        return topic, msgspec.structs.replace(message, evidence={})
+    return topic, message
+
+
+def fault_of(topic: Topic, message: Message) -> str | None:
+    """Why it can't be written, if it can't."""
+    try:
+        topic.codec.encode(message, topic=topic.name)
+    except MessageError as error:
+        return str(error)
+    return None

@@ -8,7 +8,6 @@ grow for ever: it is forgotten when its topic may forget it, by the broker's tim
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -146,9 +145,8 @@ class RegistryView:
         return message
 
     def asked_since(self, oldest_ms: float) -> list[Request]:
-        """The wishes since then, in order. They come in the order of their times, so older ones are not looked at."""
-        newest = takewhile(lambda each: each.asked_ms >= oldest_ms, reversed(self.requests.values()))
-        return list(newest)[::-1]
+        """The wishes since then, in order. Topics made by an earlier version carry askers' times, in any order."""
+        return [each for each in self.requests.values() if each.asked_ms >= oldest_ms]
 
     def clear(self) -> None:
         """Forget everything."""

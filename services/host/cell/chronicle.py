@@ -16,9 +16,8 @@ from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow
 from services.host.cell.plan_words import kept, planned, proposed, refused
 from services.host.cell.predictions import Prediction
-from services.registry.decisions import decision
+from services.registry.decisions import decision, fault_of, slimmed
 from topics import catalogue
-from topics.errors import MessageError
 from topics.messages import CommittedPlan, Message, ProposedPlan
 from topics.topic import Topic
 
@@ -118,17 +117,16 @@ class Chronicle:
 
     async def _has_left(self, topic: Topic[Any], message: Message) -> bool:
         """Whether a message need not be sent again: it has arrived, or can't be written at all."""
-        try:
-            topic.codec.encode(message, topic=topic.name)
-        except MessageError as error:
-            log.error("what can't be written is dropped", topic=topic.name, error=str(error))
-            if isinstance(message, CommittedPlan):
-                self._decisions.append(self._unwritable(message, error))
-            return True
-        return await self._publish(topic, message)
+        topic, message = slimmed(topic, message)
+        if (fault := fault_of(topic, message)) is None:
+            return await self._publish(topic, message)
+        log.error("what can't be written is dropped", topic=topic.name, error=fault)
+        if isinstance(message, CommittedPlan):
+            self._decisions.append(self._unwritable(message, fault))
+        return True
 
-    def _unwritable(self, plan: CommittedPlan, error: MessageError) -> tuple[Topic[Any], Message]:
-        why, now_ms = f"it can't be written: {error}", int(self._now_ms())
+    def _unwritable(self, plan: CommittedPlan, fault: str) -> tuple[Topic[Any], Message]:
+        why, now_ms = f"it can't be written: {fault}", int(self._now_ms())
         return decision(
             "refused", f"plan {plan.hash}", why, by=self._host, now_ms=now_ms, flow=plan.flow, plan=plan.hash
         )

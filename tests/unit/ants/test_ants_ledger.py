@@ -1,6 +1,7 @@
 """The ledger of a host's promises: what is accepted, what expires, what a late ant may still do."""
 
 import math
+from dataclasses import replace
 
 from placement.cell_ledger import Booking, Ledger, State
 from placement.queueing import Load
@@ -89,6 +90,17 @@ def test_a_flow_can_ask_for_the_load_without_itself() -> None:
     ledger = Ledger(Load(rate_per_ms=1.0, rho=0.25))
     ledger.reserve(booking("f", 1, 0.5))
     assert ledger.load(without_flow="f").rho == 0.25
+
+
+def test_an_epoch_that_was_never_published_makes_way_for_the_next_leaders() -> None:
+    """It counts from the registry's epoch on, as its predecessor did; the room for its own tasks must be there."""
+    ledger = Ledger()
+    ledger.reserve(booking("f", 1, 0.3))
+    ledger.activate("f", 1)
+    other = replace(booking("f", 1, 0.5), mask=0b10, home="b")
+    assert ledger.reserve(replace(other, load=Load(rate_per_ms=1.0, rho=1.5))) is not None
+    assert ledger.reserve(other) is None
+    assert [(0b10, "b", State.RESERVED)] == [(each.mask, each.home, each.state) for each in ledger.bookings()]
 
 
 def test_an_ant_that_comes_twice_changes_nothing() -> None:

@@ -119,17 +119,18 @@ def test_a_refusal_names_the_constraint_the_bound_and_what_would_do() -> None:
 
 
 def test_a_decision_that_cannot_be_written_does_not_hold_up_the_next() -> None:
-    """It stood at the head of all that waited, for ever; one that can't be sent just now waits on."""
+    """It stood at the head of all that waited, for ever; one that can't be sent just now waits on. Where only its
+    evidence is too much it goes without."""
     topics = Topics()
     chronicle = topics.chronicle()
     figures = {f"an-input-with-a-long-name-{number}.rate_per_s": 1.0 for number in range(2_000)}
-    for kind, evidence in (("large", figures), ("small", {})):
-        chronicle.note(decision(kind, "what", "why", by="a", now_ms=1, evidence=evidence))
+    for kind, flow, evidence in (("impossible", "x" * 300, {}), ("large", "talk", figures), ("small", "talk", {})):
+        chronicle.note(decision(kind, "what", "why", by="a", now_ms=1, flow=flow, evidence=evidence))
     topics.is_away = True
     send(chronicle)
     topics.is_away = False
     send(chronicle)
-    assert ["small"] == [each.kind for each in topics.decisions()]
+    assert [("large", {}), ("small", {})] == [(each.kind, each.evidence) for each in topics.decisions()]
 
 
 def test_a_plan_that_cannot_be_written_is_told_and_not_tried_for_ever() -> None:

@@ -19,6 +19,8 @@ from services.host.wanted import Wanted
 from topics.flow.file import parse_graph
 
 NOTES: list[str] = []
+STOOD_DOWN: list[int] = []
+"""Partitions of which it was said that they are not followed any more."""
 
 
 class Noted:
@@ -35,6 +37,7 @@ class Noted:
     async def own(self, partition: int, epoch: int, _origin: str | None = None) -> None:
         NOTES.append(f"own {partition}@{epoch}")
         self.seats[partition] = Seat(partition, epoch)
+        self.standbys = tuple(each for each in self.standbys if each != partition)
 
     async def release(self, partition: int) -> None:
         NOTES.append(f"release {partition}")
@@ -42,7 +45,7 @@ class Noted:
 
     async def stand_by(self, partition: int) -> None:
         NOTES.append(f"stand by {partition}")
-        self.standbys = (*self.standbys, partition)
+        self.standbys = tuple({*self.standbys, partition})
 
     async def stand_down(self, partition: int) -> None:
         NOTES.append(f"stand down {partition}")
@@ -63,6 +66,7 @@ class Trouble(SimpleNamespace):
 def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list[str]]:
     """Runs a tenant through steps, each of which changes what is wanted; returns what was reported."""
     NOTES.clear()
+    STOOD_DOWN.clear()
     monkeypatch.setattr(tenant_module, "Segment", Noted)
     graph = parse_graph(flow_text)
     trouble = Trouble(plan=plan_segment(graph, graph.segments[0].id, {"orders": 4, "results": 4}))
@@ -82,7 +86,8 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
             def state(self, slot: tuple[str, int], epoch: int, state: str, reason: str | None, **_more: Any) -> None:
                 reported.append(f"{slot[1]}@{epoch} {state}: {reason}")
 
-            def stood_down(self, _segment: str, _partition: int) -> None: ...
+            def stood_down(self, _segment: str, partition: int) -> None:
+                STOOD_DOWN.append(partition)
 
             def add(self, _segment: Any) -> None: ...
 
@@ -121,6 +126,22 @@ async def quiet(running: Awaitable[None]) -> None:
     """Lets everything happen that can happen without time passing."""
     for _ in range(50):
         await asyncio.sleep(0)
+
+
+def test_who_owns_a_partition_or_ends_no_longer_says_that_it_follows(
+    story: Callable, flow: Callable, placement: Callable
+) -> None:
+    """Its word would be repeated for ever, and a later move back would take it for warm before it has read anything."""
+    both = {0: placement(), 1: placement(partition=1)}
+    story(
+        lambda tenant, _: tenant.want(Wanted(flow(), {}, both)),
+        lambda tenant, _: tenant.want(Wanted(flow(), {0: both[0]}, {1: both[1]})),
+        lambda tenant, trouble: (
+            setattr(trouble, "plan", replace(trouble.plan, commit_interval_s=0.01)),
+            tenant.want(Wanted(flow(revision=2, text="other"), {0: both[0]}, {1: both[1]})),
+        ),
+    )
+    assert [0, 1, 0] == STOOD_DOWN
 
 
 def test_partitions_are_owned_moved_and_given_up(story: Callable, flow: Callable, placement: Callable) -> None:

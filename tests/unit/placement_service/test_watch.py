@@ -50,6 +50,18 @@ def test_who_hears_nobody_judges_nobody(clock: Clock) -> None:
     assert frozenset() == listener.live()
 
 
+def test_who_ends_a_deaf_spell_is_spared_in_the_next_one(clock: Clock) -> None:
+    """Two stalls of the listener in a row are no silence of those whom it has heard between them."""
+    listener = Watch("nowhere", silent_s_max=5.0)
+    clock.seconds(3, listener, "a", "b")
+    clock.now_s += 3.0
+    listener.heard(HOSTS)
+    clock.now_s += 4.9
+    listener.heard(["a"])
+    clock.now_s += 0.2
+    assert {} == listener.lost(HOSTS, now_ms=0)
+
+
 def test_who_was_deaf_listens_again_before_it_judges(clock: Clock) -> None:
     """When a cut is mended, or the process woken, the first to be heard is not the only one that lives."""
     listener = Watch("nowhere", silent_s_max=5.0)
