@@ -13,9 +13,9 @@ from pathlib import Path
 from types import FrameType
 
 import structlog
-import uvloop
 
 from services.cluster_key import KEY_VARIABLE, read_key
+from services.event_loop import new_runner
 from services.host.calibration import calibrate
 from services.host.cell.roster import SILENT_MS
 from services.host.cell.service import CellParams
@@ -40,7 +40,7 @@ def run_host(params: HostParams) -> int:
     """Runs a host in this process until SIGTERM or SIGINT; the exit code."""
     collect_rarely()
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with new_runner() as runner:
             runner.run(_serve(params))
     except ReplacedError as replaced:
         log.error("stopped", reason=str(replaced))

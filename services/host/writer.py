@@ -77,8 +77,8 @@ class Writer:
         """The partitions of the open transaction, or of the last one."""
         self._open = False
         self._is_connected = False
-        # After that the broker has given the transaction up: whoever still waits for its end waits for nothing.
-        self._commit_s_max = (params.transaction_timeout_ms + params.request_timeout_ms) / 1_000
+        # After that the broker has given a transaction up: whoever still waits for its end waits for nothing.
+        self._patience_s = (params.transaction_timeout_ms + params.request_timeout_ms) / 1_000
         self.bytes_written = 0
 
     async def connect(self, topics: Iterable[str]) -> None:
@@ -107,11 +107,15 @@ class Writer:
     async def fence(self) -> None:
         """Fence the former owner. When this returns, no write of an earlier writer can succeed any more."""
         try:
-            await self.connect(())
-            with told_as_outage():
-                await self._producer._sender.start()
+            async with asyncio.timeout(self._patience_s):
+                await self.connect(())
+                with told_as_outage():
+                    await self._producer._sender.start()
+        except TimeoutError:
+            await self._stop_producer()
+            raise RequestTimedOutError(f"{self.transactional_id}: not fenced in {self._patience_s:.0f} s") from None
         except BaseException:
-            await self._producer.stop()
+            await self._stop_producer()
             raise
 
     async def write(
@@ -182,10 +186,10 @@ class Writer:
         Returns, for each topic written to, the offset at which its last batch begins.
         """
         try:
-            async with asyncio.timeout(self._commit_s_max):
+            async with asyncio.timeout(self._patience_s):
                 return await self._commit(group, offsets)
         except TimeoutError:
-            waited = f"not committed in {self._commit_s_max:.0f} s"
+            waited = f"not committed in {self._patience_s:.0f} s"
             raise WriteError(f"{self.transactional_id}: {waited}") from RequestTimedOutError(waited)
         except MessageSizeTooLargeError as error:
             raise WriteError(f"{self.transactional_id}: the broker refuses a record as too large: {error!r}") from error

@@ -6,8 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-import uvloop
-
+from services.event_loop import new_runner
 from services.host.main import configure_host_logs
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
@@ -16,7 +15,7 @@ from services.settings import LOG_FORMATS, LOG_LEVELS, SILENT_S
 
 def run_placement(params: PlacementParams) -> int:
     """Runs an instance in this process until SIGTERM or SIGINT; the exit code."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with new_runner() as runner:
         runner.run(_serve(params))
     return 0
 

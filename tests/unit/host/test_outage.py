@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaConnectionError, UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaConnectionError, RequestTimedOutError, UnknownTopicOrPartitionError
 from aiokafka.producer.sender import Sender
 
 from services.host import writer as writing
@@ -88,6 +88,19 @@ def test_a_commit_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(writer._producer, "commit_transaction", asyncio.Event().wait)
         with pytest.raises(WriteError, match="not committed in 0 s") as caught:
             await writer.commit("group", {})
+        assert is_passing(caught.value)
+
+    asyncio.run(story())
+
+
+def test_a_fence_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it waits for: with another writer the task may come through, and until then its reason is told."""
+    monkeypatch.setattr(Sender, "_find_coordinator", lambda *_: asyncio.Event().wait())
+
+    async def story() -> None:
+        writer = Writer("127.0.0.1:1", "stig.s.0", WriterParams(transaction_timeout_ms=30, request_timeout_ms=20))
+        with pytest.raises(RequestTimedOutError, match="not fenced in 0 s") as caught:
+            await writer.fence()
         assert is_passing(caught.value)
 
     asyncio.run(story())
