@@ -123,6 +123,7 @@ def test_what_a_standby_leaves_that_has_ended_is_not_gone_on_with() -> None:
         memory.fail.set()
         standby = standing_by(memory, breaks)
         await asyncio.wait([standby._following])
+        assert "nobody listens" in str(standby._following.exception())
         assert memory.is_open
         await standby.take()
         assert not memory.is_open
