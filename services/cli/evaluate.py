@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress
 from rich.table import Table
 
 from services.cli.exits import ExitCode
-from services.cli.outputs import NotWritableError, require_writable
+from services.cli.outputs import NotWritableError, refuse, require_writable
 from services.cli.screen import console, errors, show_error
 
 if TYPE_CHECKING:
     from services.lab.experiments import Experiment
+    from services.lab.results import Results
 
 app = typer.Typer(help="Repeat a figure or table of the papers in the simulator, our numbers beside theirs.")
 
@@ -37,6 +38,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     plot: Annotated[Path | None, typer.Option(help="Also draw a plot into this file (png, svg, pdf).")] = None,
 ) -> None:
     """Repeat a figure or table of the papers in the simulator, our numbers beside theirs."""
+    from services.lab.checkout import commit
     from services.lab.data import MissingDataError
     from services.lab.experiments import EXPERIMENTS, Trial
     from services.lab.matrices import TopologyError
@@ -54,15 +56,14 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         show_error(f"no experiment {name!r}", f"choose one of {', '.join(EXPERIMENTS)}; --list says what each asks")
         raise typer.Exit(ExitCode.USAGE)
     experiment = EXPERIMENTS[name]
-    if topology is not None and not experiment.takes_topology:
-        show_error(f"{name} takes no network of yours", "leave --topology out; --list says what each experiment asks")
-        raise typer.Exit(ExitCode.USAGE)
+    _require_taken(experiment, topology, traces)
     try:
         require_writable(json_file, plot)
         for remark in remarks(topology) if topology is not None else ():
             errors.print(f"{topology}: {remark}", soft_wrap=True)
     except (NotWritableError, NoPlotLibraryError, TopologyError) as error:
-        _refuse(error)
+        refuse(error)
+    began_at = commit()
     chosen = range(first_seed, first_seed + (seeds or experiment.seeds))
     with Progress(console=errors, transient=True) as progress:
         task = progress.add_task(name, total=len(chosen))
@@ -70,11 +71,35 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         try:
             samples = run(name, trials, jobs=jobs, progress=lambda _: progress.update(task, advance=1))
         except (SeriesError, TopologyError, MissingDataError) as error:
-            _refuse(error)
+            refuse(error)
     command = f"stigmergy evaluate {name} --seeds {len(chosen)} --first-seed {first_seed}"
     command += f" --topology {topology}" if topology else ""
     command += f" --traces {traces}" if traces else ""
-    found = results(command, rows(samples), seeds=list(chosen))
+    found = results(command, rows(samples), seeds=list(chosen), began_at=began_at)
+    _show(found, experiment)
+    if json_file is not None:
+        write(found, json_file)
+    if plot is not None:
+        from services.lab.plots import plot_samples
+
+        plot_samples(samples, plot, title=name, x_label=experiment.x_label, y_label=experiment.y_label)
+
+
+def _require_taken(experiment: "Experiment", topology: Path | None, traces: Path | None) -> None:
+    """What an experiment would ignore is refused: else its numbers pass for those of the user's own files."""
+    for given, taken, what, option in (
+        (topology, experiment.takes_topology, "network", "--topology"),
+        (traces, experiment.takes_traces, "series", "--traces"),
+    ):
+        if given is not None and not taken:
+            show_error(
+                f"{experiment.name} takes no {what} of yours",
+                f"leave {option} out; --list says what each experiment asks",
+            )
+            raise typer.Exit(ExitCode.USAGE)
+
+
+def _show(found: "Results", experiment: "Experiment") -> None:
     table = Table(title=found.command, title_justify="left", caption=f"the paper: {experiment.paper}")
     table.add_column("measure")
     for heading in ("value", "low", "high"):
@@ -85,19 +110,6 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         numbers = (f"{value:,.4g}" for value in (row.value, *row.spread))
         table.add_row(row.measure, *numbers, row.unit, row.baseline or "")
     console.print(table)
-    if json_file is not None:
-        write(found, json_file)
-    if plot is not None:
-        from services.lab.plots import plot_samples
-
-        plot_samples(samples, plot, title=name, x_label=experiment.x_label, y_label=experiment.y_label)
-
-
-def _refuse(error: Exception) -> NoReturn:
-    """Errors of use are told as `what; remedy`."""
-    what, _, remedy = str(error).partition("; ")
-    show_error(what, remedy)
-    raise typer.Exit(ExitCode.USAGE) from None
 
 
 def _list(experiments: Iterable["Experiment"]) -> None:

@@ -2,6 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+from services.cli.exits import ExitCode
+from services.cli.screen import show_error
 
 
 class NotWritableError(OSError):
@@ -14,9 +20,18 @@ def require_writable(json_file: Path | None, plot: Path | None) -> None:
         if path is not None:
             _require(path)
     if plot is not None:
-        from services.lab.plots import require_plots
+        from services.lab.plots import can_draw, require_plots
 
         require_plots()
+        if not can_draw(plot):
+            raise NotWritableError(f"nothing draws a file like {plot}; end its name in .png, .svg or .pdf")
+
+
+def refuse(error: Exception) -> NoReturn:
+    """Errors of use are told as `what; remedy`."""
+    what, _, remedy = str(error).partition("; ")
+    show_error(what, remedy)
+    raise typer.Exit(ExitCode.USAGE) from None
 
 
 def _require(path: Path) -> None:

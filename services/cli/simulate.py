@@ -1,6 +1,7 @@
 """`stigmergy simulate`: run the brain on a virtual clock, check it all along, and look at what it did."""
 
 import dataclasses
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from rich.progress import Progress
 
 from services.cli.exits import ExitCode
 from services.cli.options import AsJson
-from services.cli.outputs import NotWritableError, require_writable
+from services.cli.outputs import NotWritableError, refuse, require_writable
 from services.cli.screen import console, errors, print_json, show_error
 
 app = typer.Typer(help="Run the brain in the simulator and look at what it does.", no_args_is_help=True)
@@ -41,10 +42,22 @@ def life(  # noqa: PLR0917 - Typer makes options of them
     if scenario not in SCENARIOS:
         show_error(f"no scenario {scenario!r}", f"choose one of {', '.join(SCENARIOS)}")
         raise typer.Exit(ExitCode.USAGE)
+    if trace is not None and jobs > 1:
+        show_error("--trace writes one life after the other", "leave --jobs out, or --trace")
+        raise typer.Exit(ExitCode.USAGE)
+    try:
+        require_writable(trace, None)
+    except NotWritableError as error:
+        refuse(error)
     found: list[Life] = []
-    with Progress(console=errors, transient=True) as progress, trace_file(trace) as observer:
+    chosen = range(first_seed, first_seed + seeds)
+    with (
+        Progress(console=errors, transient=True) as progress,
+        trace_file(trace) as observer,
+        closing(lives(chosen, scenario=scenario, jobs=jobs, observer=observer)) as all_lives,
+    ):
         task = progress.add_task("lives", total=seeds)
-        for one in lives(range(first_seed, first_seed + seeds), scenario=scenario, jobs=jobs, observer=observer):
+        for one in all_lives:
             found.append(one)
             progress.update(task, advance=1)
             if one.outcome is None:
@@ -99,9 +112,7 @@ def place(  # noqa: PLR0917 - Typer makes options of them
         for remark in remarks(topology) if topology is not None else ():
             errors.print(f"{topology}: {remark}", soft_wrap=True)
     except (NotWritableError, NoPlotLibraryError, TopologyError) as error:
-        what, _, remedy = str(error).partition("; ")
-        show_error(what, remedy)
-        raise typer.Exit(ExitCode.USAGE) from None
+        refuse(error)
     with trace_file(trace) as observer:
         run = PlacingRun(tasks=tasks, load=load, rules=rules, seed=first_seed, topology=topology, observer=observer)
         told = run.go(moments=4 if plot else 0)

@@ -7,10 +7,9 @@ them.
 import sys
 from pathlib import Path
 
-import msgspec
-
 from services.lab.experiments import EXPERIMENTS
-from services.lab.results import Results
+from services.lab.results import Results, read
+from services.lab.targets import verdict
 
 _HEAD = """# Evidence: the ants in the simulator
 
@@ -18,7 +17,8 @@ Made by `python -m services.lab.evidence` from the result files beside it (`docs
 command above its table. How the paper's evaluation is read is in
 [decision 0047](decisions/0047-reading-the-papers-evaluation.md). Low and high are a 95 % confidence interval over seeds
 for a mean, the smallest and largest otherwise; with few seeds (each command says how many) the interval is wide and
-the figure preliminary. "paper's rules" is the parameter set `PAPER`, the letter of the paper.
+the figure preliminary. Whether a target is met is told by comparing the row with it; where none is named there is
+none. "paper's rules" is the parameter set `PAPER`, the letter of the paper.
 """
 
 
@@ -33,7 +33,11 @@ def page(folder: Path) -> str:
         if not file.exists():
             parts.append(f"Not run yet on a quiet machine: `stigmergy evaluate {name}`\n")
             continue
-        parts.append(_table(msgspec.json.decode(file.read_bytes(), type=Results)))
+        found = read(file)
+        if experiment.targets:
+            judged = [f"- {verdict(target, found.rows)}" for target in experiment.targets]
+            parts.append("\n".join(["Targets:\n", *judged, ""]))
+        parts.append(_table(found))
         plot = file.with_suffix(".png")
         if plot.exists():
             parts.append(f"![{name}]({folder.name}/{plot.name})\n")
@@ -41,7 +45,8 @@ def page(folder: Path) -> str:
 
 
 def _table(found: Results) -> str:
-    lines = [f"`{found.command}`\n", "| measure | value | low | high | unit | against |", "|---|---|---|---|---|---|"]
+    head = f"`{found.command}`" + (f", at commit `{found.commit}`" if found.commit else "")
+    lines = [f"{head}\n", "| measure | value | low | high | unit | against |", "|---|---|---|---|---|---|"]
     for row in found.rows:
         numbers = " | ".join(f"{value:,.4g}" for value in (row.value, *row.spread))
         lines.append(f"| {row.measure} | {numbers} | {row.unit} | {row.baseline or ''} |")

@@ -1,7 +1,7 @@
 """Random lives of small systems, one a seed, on several processors: what `stigmergy simulate life` runs."""
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Generator, Iterable
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 
 from placement.simulator.body import Observer
@@ -9,6 +9,7 @@ from placement.simulator.invariants import BrokenInvariantError
 from placement.simulator.scenario import Outcome, live
 from placement.simulator.scenarios import scenario_of
 from services.lab.chance import seeded
+from services.lab.pools import processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,11 @@ def live_once(seed: int, scenario: str, observer: Observer | None = None) -> Lif
 
 def lives(
     seeds: Iterable[int], *, scenario: str = "usual", jobs: int = 1, observer: Observer | None = None
-) -> Iterator[Life]:
+) -> Generator[Life, None, None]:
     """The lives of many seeds as they end. An observer sees them one after the other, so it needs one processor."""
     if jobs == 1 or observer is not None:
         yield from (live_once(seed, scenario, observer) for seed in seeds)
         return
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
+    with processors(jobs) as pool:
         for done in as_completed([pool.submit(live_once, seed, scenario) for seed in seeds]):
             yield done.result()

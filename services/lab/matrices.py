@@ -1,9 +1,10 @@
 """Square matrices of round trips, from files of several kinds, checked.
 
 The format of a topology file: comma (or tab) separated numbers, row = from, column = to, round trips in
-milliseconds. A first row and a first column of names, the same in the same order, are optional. The diagonal is
-ignored. An empty cell, a dash, nan or 0 is an unknown round trip: the way back stands in for it, or else the shortest
-way over other hosts. Anything else is refused with the line and what to do.
+milliseconds. A first row and a first column of names, the same in the same order, are optional. Names may be numbers,
+as libraries of tables write them: then the first cell is empty. The diagonal is ignored. An empty cell, a dash, nan or
+0 is an unknown round trip: the way back stands in for it, or else the shortest way over other hosts. Anything else is
+refused with the line and what to do.
 """
 
 import csv
@@ -45,7 +46,7 @@ def parse_matrix(text: str, *, name: str, scale: float = 1.0, skip_columns: int 
     lines = [row for row in csv.reader(text.splitlines(), delimiter=delimiter) if any(cell.strip() for cell in row)]
     if not lines:
         raise TopologyError(f"{name} is empty; give a square matrix of round trips in ms")
-    named = not _is_number(lines[0][1] if len(lines[0]) > 1 else lines[0][0])
+    named = not _is_number(lines[0][1] if len(lines[0]) > 1 else lines[0][0]) or _numbered(lines)
     names = [cell.strip() for cell in lines[0][1 + skip_columns :]] if named else []
     body = lines[1:] if named else lines
     first = 1 + skip_columns if named else 0
@@ -72,6 +73,19 @@ def parse_matrix(text: str, *, name: str, scale: float = 1.0, skip_columns: int 
         for to, cell in enumerate(cells):
             values[at, to] = _cell(cell, name, at + 1 + int(named), to + 1) * scale
     return RoundTrips(tuple(names) or tuple(f"h{k}" for k in range(len(body))), complete(values, name))
+
+
+def _numbered(lines: list[list[str]]) -> bool:
+    """Whether hosts are named by numbers: an empty corner, and the same different names above and to the left.
+
+    A symmetric matrix without names whose diagonal is left empty looks alike, up to the rest of its diagonal. Names
+    that count from 0 decide.
+    """
+    above, left = ([cell.strip() for cell in cells] for cells in (lines[0], [row[0] for row in lines]))
+    if above[0] or above != left or len(set(above)) < len(above):
+        return False
+    counted = above[1:] == [str(k) for k in range(len(above) - 1)]
+    return counted or any(row[at].strip() for at, row in enumerate(lines[1:], start=1) if at < len(row))
 
 
 def complete(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:

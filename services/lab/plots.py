@@ -80,6 +80,13 @@ def require_plots() -> None:
     mpl.use("Agg")
 
 
+def can_draw(path: Path) -> bool:
+    """Whether the ending of a file's name is one that plots have."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return path.suffix.lower().removeprefix(".") in FigureCanvasBase.get_supported_filetypes()
+
+
 def _figure(columns: int) -> tuple[Any, Any]:
     require_plots()
     from matplotlib import pyplot

@@ -1,8 +1,10 @@
 """Results: what every bench and evaluate command writes with `--json FILE` (DESIGN section 11).
 
-One object: the command, the version, the machine, the seeds and the rows. Rows carry no verdict: the reader judges.
+One object: the command, the version, the commit if the code is a checkout, the machine, the seeds and the rows. Rows
+carry no verdict: the reader judges.
 """
 
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -12,6 +14,8 @@ from statistics import median
 from typing import Self
 
 import msgspec
+
+from services.lab.checkout import commit
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,30 +55,46 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True):
+class Results(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run of one command."""
 
     command: str
     version: str
+    commit: str | None = None
     machine: dict[str, str | int]
     seeds: list[int]
     rows: list[Row]
 
 
-def results(command: str, rows: Sequence[Row], *, seeds: Sequence[int]) -> Results:
-    """Rows together with where and how they were measured."""
+def results(command: str, rows: Sequence[Row], *, seeds: Sequence[int], began_at: str | None = None) -> Results:
+    """Rows together with where and how they were measured; `began_at`: the commit when a long run began."""
     machine: dict[str, str | int] = {
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
         "cores": os.cpu_count() or 1,
         "python": platform.python_version(),
     }
-    return Results(command=command, version=version("stigmergy"), machine=machine, seeds=list(seeds), rows=list(rows))
+    return Results(
+        command=command,
+        version=version("stigmergy"),
+        commit=began_at or commit(),
+        machine=machine,
+        seeds=list(seeds),
+        rows=list(rows),
+    )
 
 
 def write(found: Results, path: Path) -> None:
     """Write a result file."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+
+
+def read(path: Path) -> Results:
+    """Read a result file. What is not finite is null in JSON, and nan again here."""
+    raw = msgspec.json.decode(path.read_bytes())
+    for row in raw["rows"]:
+        row["value"], *row["spread"] = (math.nan if each is None else each for each in (row["value"], *row["spread"]))
+    return msgspec.convert(raw, Results)
 
 
 def _processor() -> str:

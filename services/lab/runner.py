@@ -2,10 +2,13 @@
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 
+from placement.strategies import NoFeasibleHost
 from services.lab.experiments import EXPERIMENTS, Trial
+from services.lab.matrices import TopologyError
+from services.lab.pools import processors
 from services.lab.samples import Sample
 
 _COLLECT_EVERY = 50_000
@@ -15,10 +18,19 @@ _COLLECT_EVERY = 50_000
 def run_trial(name: str, trial: Trial) -> list[Sample]:
     """One seed of one experiment; by name, because this runs in another process."""
     experiment = EXPERIMENTS[name]
-    if experiment.timed:
-        return experiment.trial(trial)
-    with _rarely_collected():
-        return experiment.trial(trial)
+    try:
+        if experiment.timed:
+            return experiment.trial(trial)
+        with _rarely_collected():
+            return experiment.trial(trial)
+    except NoFeasibleHost as error:
+        if trial.topology is None:
+            raise  # our own networks have room
+        what = str(error).partition("; ")[0]
+        raise TopologyError(
+            f"{trial.topology.name}: this network is too small for the workload of {name} ({what}); "
+            "give one with more hosts, or choose an experiment with less work, ants/real say"
+        ) from error
 
 
 @contextmanager
@@ -46,7 +58,7 @@ def run(
             found[trial.seed] = run_trial(name, trial)
             progress(trial.seed)
     else:
-        with ProcessPoolExecutor(max_workers=jobs) as pool:
+        with processors(jobs) as pool:
             waiting = {pool.submit(run_trial, name, trial): trial.seed for trial in trials}
             for done in as_completed(waiting):
                 found[waiting[done]] = done.result()

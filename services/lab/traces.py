@@ -10,15 +10,15 @@ from services.lab.data import data_file
 TRACES = ("worldcup98", "nab/elb_request_count_8c0756", "nab/Twitter_volume_AAPL", "nab/nyc_taxi", "azure-code")
 
 
-def rate_factors(name: str, *, steps: int, start: int = 0) -> list[float]:
+def rate_factors(values: Sequence[float], *, steps: int, start: int = 0) -> list[float]:
     """A stretch of a trace, as factors of its own mean, each between 0.1 and 10."""
-    values = _series(name)
     chosen = [values[(start + step) % len(values)] for step in range(steps)]
     usual = fmean(chosen) or 1.0
     return [min(10.0, max(0.1, value / usual)) for value in chosen]
 
 
-def _series(name: str) -> Sequence[float]:
+def real_trace(name: str) -> Sequence[float]:
+    """One of TRACES, by name."""
     if name == "worldcup98":
         return _column(gzip.decompress(data_file("traces", "worldcup98_requests_per_min.csv.gz").read_bytes()).decode())
     if name == "azure-code":

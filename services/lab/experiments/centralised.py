@@ -11,6 +11,7 @@ from placement.strategies import Centralised
 from placement.topology.transit_stub import sized
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.samples import Sample, Statistic
+from services.lab.targets import AtMost
 
 OPERATORS = 1_000
 HOSTS = 100
@@ -59,4 +60,8 @@ CENTRALISED = Experiment(
     trial=_centralised,
     timed=True,
     seeds=10,
+    targets=(
+        AtMost("processor time of a full proposal, largest", 1.0),
+        AtMost("cost of the proposal, largest", 1.02),
+    ),
 )

@@ -8,6 +8,7 @@ from random import Random
 from placement.model import Network
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
 from services.lab.samples import Sample
+from services.lab.targets import Target
 from services.lab.topologies import read_topology
 
 
@@ -42,9 +43,13 @@ class Experiment:
     seeds: int
     reading: str = ""
     """How the rows are to be read, and where a target is not met in one way of reading them; in sentences."""
+    targets: tuple[Target, ...] = ()
+    """What the rows must reach."""
     timed: bool = False
     """Whether its rows hold measured time: then Python is left as it is in any other process."""
     takes_topology: bool = True
     """Whether the network can be the user's own."""
+    takes_traces: bool = False
+    """Whether the series can be the user's own."""
     x_label: str = ""
     y_label: str = ""

@@ -121,4 +121,5 @@ FORECASTS = Experiment(
     trial=_forecasts,
     seeds=1,
     takes_topology=False,
+    takes_traces=True,
 )

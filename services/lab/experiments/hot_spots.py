@@ -360,4 +360,5 @@ HOT_SPOTS = Experiment(
     paper="misses far fewer deadlines with prediction and migration, under load (Synergy figure 3.21); no recall told",
     trial=_hot_spots,
     seeds=5,
+    takes_traces=True,
 )

@@ -1,11 +1,17 @@
 """Scale: 300 queries on 200 to 600 hosts, how many could be placed, and what ants cost the network (Ants figure 4).
 
-The workload is the same for every size, and heavy enough that 200 hosts have no room for all of it. After placement
-the system runs on in steady state; every control message of that time is counted against the data on the links: in the
-compact form in which ants count themselves, and as it would travel on the live topics (decision 0230).
+The workload is the same for every size, and heavy enough that 200 hosts have no room for all of it: the same queries in
+the same order, with the same tasks, shapes, rates and message sizes. Larger networks have other hosts, so a query's
+ends are not the same ones, but at the same share of the list of ends, in which neighbours stand together.
+
+After placement the system runs on in steady state; every control message of that time is counted against the data on
+the links: in the compact form in which ants count themselves, and as it would travel on the live topics (decision
+0230).
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from statistics import fmean
 
@@ -19,6 +25,7 @@ from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.sequential_success import IN_TURN, placed_in_turn
 from services.lab.samples import Sample, Statistic
+from services.lab.targets import AtLeast, AtMost
 from services.lab.wire_scales import WireScales
 
 SIZES = (200, 400, 600)
@@ -28,6 +35,8 @@ STEADY_MS = 900_000.0
 """Long enough for every leader to earn a few rounds of ants."""
 WEIGHED_EVERY = 10
 """One envelope in so many is sealed for its true size."""
+_SEATS = ("first", "second", "third")
+"""Where the ends of a query sit before it is known which hosts there are."""
 
 
 def _fig_4(trial: Trial) -> list[Sample]:
@@ -35,12 +44,29 @@ def _fig_4(trial: Trial) -> list[Sample]:
     for asked in SIZES:
         network, ends = trial.network(sized(asked))
         size = asked if trial.topology is None else len(network.hosts)
-        rng = Random(f"{trial.seed}/{size}")
-        flows = [mixed_query(f"q{k:03}", rng.randint(2, 6), ends, WORKLOAD, rng=rng) for k in range(QUERIES)]
-        samples += _one_size(network, flows, trial.seed, size)
+        samples += _one_size(network, workload(ends, trial.seed), trial.seed, size)
         if trial.topology is not None:
             break  # the user's network has one size
     return samples
+
+
+def workload(ends: Sequence[str], seed: int) -> list[Flow]:
+    """The queries of a seed; of the network only the names of their ends depend on it."""
+    rng = Random(f"{seed}/workload")
+    flows = [mixed_query(f"q{k:03}", rng.randint(2, 6), _SEATS, WORKLOAD, rng=rng) for k in range(QUERIES)]
+    return [_seated(flow, ends, rng=Random(f"{seed}/ends of {flow.name}")) for flow in flows]
+
+
+def _seated(flow: Flow, ends: Sequence[str], *, rng: Random) -> Flow:
+    """The flow between different hosts of a network."""
+    hosts: list[str] = []
+    while len(hosts) < len(_SEATS):
+        host = ends[int(rng.random() * len(ends))]  # a share, and no rng.sample: that depends on how many there are
+        if host not in hosts:
+            hosts.append(host)
+    at = dict(zip(_SEATS, hosts, strict=True))
+    sources = tuple(replace(source, host=at[source.host]) for source in flow.sources)
+    return replace(flow, sources=sources, sinks=tuple(replace(sink, host=at[sink.host]) for sink in flow.sinks))
 
 
 def _one_size(network: Network, flows: list[Flow], seed: int, size: int) -> list[Sample]:
@@ -111,6 +137,11 @@ FIG_4 = Experiment(
     "([decision 0230](decisions/0230-two-sizes-of-an-ant.md)). Success is to be read beside the mean latencies: who "
     "ignores latency leaves some hosts empty, and finds room there for the largest tasks "
     "([decision 0264](decisions/0264-whom-figure-4-leaves-out.md))",
+    targets=(
+        *(AtLeast(f"ants over the best strategy, {size} hosts", 0.98) for size in SIZES),
+        AtMost("control share of link traffic in steady state, 200 hosts", 0.01),
+        AtMost("control share of link traffic in steady state, 600 hosts", 0.02),
+    ),
     x_label="hosts",
     y_label="success rate",
 )

@@ -5,6 +5,7 @@ Ants run every 5 s as in the paper; the budget that holds them back in steady st
 
 import math
 from dataclasses import replace
+from itertools import islice
 from random import Random
 from statistics import fmean
 
@@ -17,13 +18,18 @@ from placement.strategies import Exact
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
+from services.lab.experiments.optimum import least_ms, unproven
 from services.lab.experiments.placing import RULES, still
 from services.lab.samples import Sample, Statistic
+from services.lab.targets import AtMost
 
 RATE_STEP = 1.6
 """The paper raises rates 'by 10 ms' (a unit of time); we raise each producer's rate by this factor."""
 CHANGES_S = (20, 60)
 END_S = 100
+PHASES_S = tuple(zip((0, *CHANGES_S), (*CHANGES_S, END_S), strict=True))
+WAVES = (100, 50, 50)
+"""Queries of figure 3b that come at the start and at each change."""
 SAMPLE_S = 10
 
 
@@ -54,24 +60,26 @@ def _fig_3a(trial: Trial) -> list[Sample]:
         body.run_until_settled()
         now = flow
         for second in range(0, END_S + 1, SAMPLE_S):
+            if second:
+                body.run_for(SAMPLE_S * 1000.0)
             latency_ms = min(body.latency_ms("query"), 2_000.0)
             samples.append(Sample("", latency_ms, "ms", seed=trial.seed, series=series, x=float(second)))
             last[series] = latency_ms
             if second in CHANGES_S:
                 now = faster(now, RATE_STEP)
                 body.change_flow(now)
-            body.run_for(SAMPLE_S * 1000.0)
         moves = sum(isinstance(decision, Published) for _, decision in body.decisions) - 1
         samples.append(Sample(f"latency at 100 s, {series}", last[series], "ms", seed=trial.seed))
         samples.append(Sample(f"moves, {series}", float(moves), "moves", seed=trial.seed))
-    best_ms = Exact().place(Problem(network, (now,), background=tuple(background)), rng=rng).cost_ms
+    best = Exact().place(Problem(network, (now,), background=tuple(background)), rng=rng)
+    best_ms = least_ms(best)
     for rival, rival_ms in (("without", last["without"]), ("optimum", best_ms)):
         measure = f"latency at 100 s, self-optimising over {rival}"
         samples.append(Sample(measure, last["self-optimising"] / rival_ms, "ratio", rival, seed=trial.seed))
     samples.append(
         Sample("latency at 100 s, without over optimum", last["without"] / best_ms, "ratio", "optimum", seed=trial.seed)
     )
-    return samples
+    return [*samples, unproven(best, "queries", seed=trial.seed)]
 
 
 def _fig_3b(trial: Trial) -> list[Sample]:
@@ -79,8 +87,8 @@ def _fig_3b(trial: Trial) -> list[Sample]:
     ants, leaders = RULES["ants"]
     rng = Random(f"{trial.seed}/3b")
     queries = QueryParams()
-    flows = [mixed_query(f"q{k:03}", rng.randint(2, 6), ends, queries, rng=rng) for k in range(200)]
-    waves = {0: flows[:100], CHANGES_S[0]: flows[100:150], CHANGES_S[1]: flows[150:]}
+    left = iter([mixed_query(f"q{k:03}", rng.randint(2, 6), ends, queries, rng=rng) for k in range(sum(WAVES))])
+    waves = {second: list(islice(left, count)) for second, count in zip((0, *CHANGES_S), WAVES, strict=True)}
     samples: list[Sample] = []
     seen: dict[str, dict[int, dict[str, float]]] = {}
     for series, how in (("self-optimising", watchful(leaders)), ("without", still(leaders))):
@@ -88,7 +96,7 @@ def _fig_3b(trial: Trial) -> list[Sample]:
         body.acquaint()
         begun_ms = body.kernel.now_ms
         seen[series] = {}
-        for second in range(0, END_S + 1, 5):
+        for second in range(0, END_S, 5):
             for flow in waves.get(second, ()):
                 body.submit(flow)
             body.run_for(5_000.0)
@@ -123,7 +131,7 @@ def is_move(decision: Decision) -> bool:
 def _late_moves(body: Body, begun_ms: float, seed: int) -> list[Sample]:
     """Moves in the last quarter of each phase: it must have settled by then."""
     samples = []
-    for start, end in zip((0, *CHANGES_S), (*CHANGES_S, END_S), strict=True):
+    for start, end in PHASES_S:
         quarter_ms = begun_ms + 1000 * (end - (end - start) / 4)
         late = sum(
             is_move(decision) and quarter_ms <= at_ms < begun_ms + 1000 * end for at_ms, decision in body.decisions
@@ -141,6 +149,10 @@ FIG_3A = Experiment(
     paper="latency with self-optimisation clearly below latency without",
     trial=_fig_3a,
     seeds=10,
+    reading="'Clearly below' is taken to mean that the whole interval of self-optimising over without is below 1. "
+    "Where the new rates fill no host, no move gains enough, and both are the same: the rows of moves say how "
+    "often anything moved",
+    targets=(AtMost("latency at 100 s, self-optimising over without", 1.0, surely=True),),
     x_label="time (s)",
     y_label="latency (ms)",
 )
@@ -151,6 +163,8 @@ FIG_3B = Experiment(
     paper="mean latency falls with self-optimisation and stops changing",
     trial=_fig_3b,
     seeds=10,
+    reading="A phase has settled if nothing moves in its last quarter; these rows are the largest number of all seeds",
+    targets=tuple(AtMost(f"moves in the last quarter of {start}-{end} s", 0) for start, end in PHASES_S),
     x_label="time (s)",
     y_label="mean latency (ms)",
 )

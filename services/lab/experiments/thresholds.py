@@ -1,7 +1,8 @@
 """Thresholds: what beta costs and saves under cross-traffic (Ants table 1).
 
 A 10-task query runs for 15 minutes while cross-traffic changes on every host once a minute. Loss is the integral over
-time of its latency above the best achievable one, which an exact search finds anew after every change. Shares of losses
+time of its latency above the best achievable one, which an exact search finds anew after every change; where it ends
+without a proof its bound counts, and losses are told a little too large. Shares of losses
 are of their sums over all seeds: a table has one loss a row, and a seed whose query is hardly hit would else weigh as
 much as one that is.
 
@@ -22,9 +23,11 @@ from placement.strategies import Exact
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
+from services.lab.experiments.optimum import least_ms, unproven
 from services.lab.experiments.placing import RULES, still
 from services.lab.experiments.self_optimisation import watchful
 from services.lab.samples import Sample, Statistic
+from services.lab.targets import AtMost, InOrder
 
 BETAS = (1.1, 1.25, 1.5, 1.75, 2.0)
 PERTURBATIONS = 15
@@ -37,6 +40,7 @@ LOOK_MS = 100.0
 """How often latency is looked at: ants need a few hundred milliseconds to move a query."""
 LOAD = 0.45
 """Mean load of the hosts; each gets any load up to twice that."""
+NEITHER_FULL = ", intervals in which neither meets a full host"
 _NETWORK = TransitStubParams(transit_domains=1)
 
 
@@ -57,11 +61,13 @@ def _table_1(trial: Trial) -> list[Sample]:
     flow = random_query("query", 10, Shape.CHAIN, ends, queries, rng=rng)
     background = [background_load(LOAD, host.capacity, queries, rng=rng) for host in network.hosts]
     changes: list[tuple[list[Load], float]] = []
+    samples: list[Sample] = []
     for _ in range(PERTURBATIONS):
         change = [background_load(LOAD, host.capacity, queries, rng=rng) for host in network.hosts]
         problem = Problem(network, (flow,), background=tuple(change))
-        changes.append((change, Exact().place(problem, rng=rng).cost_ms))
-    samples: list[Sample] = []
+        best = Exact().place(problem, rng=rng)
+        changes.append((change, least_ms(best)))
+        samples.append(unproven(best, "changes", seed=trial.seed))
     for pace, every_ms in EVERY_MS.items():
         runs: dict[str, _Run] = {}
         for label, how, beta in [
@@ -86,14 +92,14 @@ def _run(body: Body, flow: Flow, changes: list[tuple[list[Load], float]], every_
     body.run_until_settled()
     body.run_for(every_ms)
     losses, saturated = [], []
-    for change, least_ms in changes:
+    for change, best_ms in changes:
         for host, load in zip(body.network.hosts, change, strict=True):
             body.set_background(host.name, load)
         loss, full = 0.0, False
         for _ in range(int(every_ms / LOOK_MS)):
             latency_ms = body.latency_ms(flow.name)
             full = full or latency_ms >= CAP_MS
-            loss += max(0.0, min(latency_ms, CAP_MS) - least_ms) * LOOK_MS / 1000
+            loss += max(0.0, min(latency_ms, CAP_MS) - best_ms) * LOOK_MS / 1000
             body.run_for(LOOK_MS)
         losses.append(loss)
         saturated.append(full)
@@ -108,9 +114,7 @@ def _shares(runs: dict[str, _Run], pace: str, seed: int) -> list[Sample]:
         kinds = {
             "": [True] * PERTURBATIONS,
             ", intervals in which the unmoved query meets no full host": [not full for full in idle.saturated],
-            ", intervals in which neither meets a full host": [
-                not (one or other) for one, other in zip(run.saturated, idle.saturated, strict=True)
-            ],
+            NEITHER_FULL: [not (one or other) for one, other in zip(run.saturated, idle.saturated, strict=True)],
         }
         for kind, counts in kinds.items():
             lost, of = (sum(loss for loss, ok in zip(each.losses, counts, strict=True) if ok) for each in (run, idle))
@@ -126,6 +130,15 @@ TABLE_1 = Experiment(
     paper="updates 15, 10, 7, 2, 1 and losses 0, 25.87, 59.23, 78.67, 101.23 ms for beta 1.1, 1.25, 1.5, 1.75, 2.0",
     trial=_table_1,
     seeds=10,
+    reading="A query whose host is too full counts as 2 s of latency, and a few such minutes make most of the loss "
+    "without updates. So the target is held against both shares: that of all intervals, and that of those in which "
+    "neither query meets a full host, where there is far less to save",
+    targets=(
+        InOrder(tuple(f"updates, beta {beta:g}" for beta in BETAS), rising=False),
+        InOrder(tuple(f"loss, beta {beta:g}" for beta in BETAS), rising=True),
+        AtMost("loss at beta 1.1 over loss without updates", 0.02),
+        AtMost(f"loss at beta 1.1 over loss without updates{NEITHER_FULL}", 0.02),
+    ),
     x_label="beta",
     y_label="loss (ms s), updates",
 )

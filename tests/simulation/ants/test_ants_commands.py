@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from placement.simulator.queries import QueryParams
 from services.cli import evaluate, simulate
-from services.lab.experiments import EXPERIMENTS, Experiment, Trial
+from services.lab.experiments import EXPERIMENTS, Experiment, Trial, bursty, many_queries, speed
 from services.lab.runner import run
-from services.lab.samples import Sample
+from services.lab.samples import Sample, rows
 
 RUNNER = CliRunner()
 
@@ -44,6 +45,72 @@ def test_a_network_that_the_experiment_would_ignore_is_refused(tmp_path: Path) -
     result = RUNNER.invoke(evaluate.app, ["queueing/error", "--topology", str(network)])
     assert result.exit_code == 2
     assert "takes no network of yours" in result.output
+
+
+def test_series_that_the_experiment_would_ignore_are_refused(tmp_path: Path, monkeypatch) -> None:
+    """For the same reason."""
+    monkeypatch.setitem(EXPERIMENTS, "ants/quick", Experiment("ants/quick", "?", "-", lambda trial: [], seeds=2))
+    result = RUNNER.invoke(evaluate.app, ["ants/quick", "--traces", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "takes no series of yours" in result.output
+
+
+def test_bursts_may_be_those_of_the_users_own_series(tmp_path: Path, monkeypatch) -> None:
+    """One that is calm but for one step leaves flows alone but for that one."""
+    (tmp_path / "calm.csv").write_text("".join(f"{step},{100 + step % 2}\n" for step in range(300)))
+    monkeypatch.setattr(bursty, "STEPS", 2)
+    monkeypatch.setattr(bursty, "FLOWS", 2)
+    factors: list[float] = []
+    monkeypatch.setattr(bursty, "faster", lambda flow, factor: (factors.append(factor), flow)[1])
+    bursty.BURSTY.trial(Trial(1, traces=tmp_path))
+    assert {100 / 100.5, 101 / 100.5} == set(factors)
+
+
+@pytest.mark.parametrize("name", ["strategies/centralised", "ants/fig-2b"])
+def test_a_network_that_is_too_small_for_the_workload_is_told(name: str, tmp_path: Path, monkeypatch) -> None:
+    """Exit code 2 and what to do, instead of a traceback."""
+    heavy = QueryParams(least_rate_per_ms=2.0, most_rate_per_ms=3.0)
+    monkeypatch.setattr(many_queries, "QUERIES", 2)
+    monkeypatch.setattr(many_queries, "CHECKPOINTS", (1, 2))
+    monkeypatch.setattr(many_queries, "QueryParams", lambda: heavy)
+    network = tmp_path / "net.csv"
+    network.write_text("0,10,20\n10,0,12\n20,12,0\n")
+    result = RUNNER.invoke(evaluate.app, [name, "--seeds", "1", "--topology", str(network)])
+    assert result.exit_code == 2, result.output
+    assert "too small for the workload" in result.output
+    assert "give one with more hosts" in result.output
+
+
+def test_a_plot_that_nothing_can_draw_is_told_before_the_work(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(EXPERIMENTS, "ants/quick", Experiment("ants/quick", "?", "-", lambda trial: [], seeds=2))
+    result = RUNNER.invoke(evaluate.app, ["ants/quick", "--plot", str(tmp_path / "plot.foo")])
+    assert result.exit_code == 2
+    assert "end its name in .png" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [(["--trace", "/nowhere/x"], "there is no folder"), (["--trace", "x", "--jobs", "2"], "leave --jobs out")],
+)
+def test_a_trace_that_cannot_be_written_as_asked_is_told_before_the_work(
+    options: list[str], says: str, monkeypatch, tmp_path: Path
+) -> None:
+    """The first was a traceback, the second ran on one processor without a word."""
+    monkeypatch.chdir(tmp_path)
+    result = RUNNER.invoke(simulate.app, ["life", "--seeds", "2", *options])
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_runs_of_the_simulator_on_the_users_network_do_not_share_rows(tmp_path: Path, monkeypatch) -> None:
+    """Two of them had the same number of hosts and queries, and were told as one."""
+    monkeypatch.setattr(speed, "RUNS", {"both": (60, 1), "queries": (600, 1), "": (600, 2)})
+    monkeypatch.setattr(speed, "STEADY_MS", 1.0)
+    network = tmp_path / "net.csv"
+    network.write_text("0,10,20\n10,0,12\n20,12,0\n")
+    found = rows(speed.SPEED.trial(Trial(1, network)))
+    assert {1} == {row.repetitions for row in found}
+    assert {"queries"} == {row.baseline for row in found} - {None}
 
 
 @pytest.mark.parametrize("option", ["--json", "--plot"])
@@ -92,7 +159,7 @@ def test_results_and_plot_are_written(tmp_path: Path, monkeypatch) -> None:
     arguments = ["ants/quick", "--seeds", "3", "--first-seed", "4", "--json", str(found), "--plot", str(plot)]
     assert RUNNER.invoke(evaluate.app, arguments).exit_code == 0
     result = json.loads(found.read_text())
-    assert {"command", "version", "machine", "seeds", "rows"} == set(result)
+    assert {"command", "version", "machine", "seeds", "rows"} == set(result) - {"commit"}  # of a checkout only
     assert result["seeds"] == [4, 5, 6]
     assert result["rows"][0] | {"spread": None} == {
         "measure": "m", "value": 5.0, "unit": "ms", "baseline": None, "spread": None, "repetitions": 3,

@@ -26,6 +26,23 @@ def test_a_header_gives_the_hosts_their_names() -> None:
     assert trips.names == ("a", "b")
 
 
+def test_hosts_may_be_named_by_numbers() -> None:
+    """As `pandas.DataFrame(m).to_csv()` writes it; it was read as one host more, with round trips of 1 and 2 ms."""
+    for diagonal in ("0.0", ""):
+        text = f",0,1,2\n0,{diagonal},10,20\n1,10,{diagonal},30\n2,20,30,{diagonal}\n"
+        trips = parse_matrix(text, name="m")
+        assert trips.names == ("0", "1", "2")
+        assert [[0.0, 10.0, 20.0], [10.0, 0.0, 30.0], [20.0, 30.0, 0.0]] == trips.rtt_ms.tolist()
+    assert parse_matrix(",107,105\n107,0,10\n105,12,0\n", name="m").names == ("107", "105")
+
+
+def test_a_matrix_without_names_may_leave_its_diagonal_empty() -> None:
+    """It looks like one with numbers for names, but for the rest of the diagonal."""
+    trips = parse_matrix(",10,20\n10,,30\n20,30,\n", name="m")
+    assert trips.names == ("h0", "h1", "h2")
+    assert [[0.0, 10.0, 20.0], [10.0, 0.0, 30.0], [20.0, 30.0, 0.0]] == trips.rtt_ms.tolist()
+
+
 def test_an_unknown_round_trip_is_taken_from_the_way_back_or_over_others() -> None:
     """Measured matrices always have holes."""
     trips = parse_matrix("0,10,\n10,0,5\n,,0\n", name="m")
