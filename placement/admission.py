@@ -36,6 +36,8 @@ def why_refused(
 ) -> Refusal:
     """What keeps a flow from being placed on these hosts, whose loads do not count the flow itself.
 
+    A bound is about the longest path (decision 271). The placement is the best by its mean, as ants choose; another may
+    have a shorter longest path.
     `fixed_ms`: what it takes wherever it runs; the flow's own bound is what was left beside that.
     """
     ordered = sorted(views, key=lambda view: view.host)
@@ -50,7 +52,7 @@ def why_refused(
         return Refusal("unknown", str(fault))
     except NoFeasibleHost as fault:
         return Refusal("capacity", str(fault))
-    best_ms = fixed_ms + evaluate(problem, proposal.placement).of(flow.name).latency.mean_ms
+    best_ms = fixed_ms + evaluate(problem, proposal.placement).of(flow.name).latency.longest_ms
     bound_ms = fixed_ms + flow.latency_bound_ms
     nearest_ms = float(math.ceil(best_ms * MARGIN))
     if best_ms < bound_ms:

@@ -160,6 +160,10 @@ class Cell:
         """Delay of data from this host to another it sends to, or to itself."""
         return self.distances.loop(self.host) if target == self.host else self._delay(self.host, target)
 
+    def arrival_ms(self, origin: str) -> float:
+        """Delay of data from another host, or from itself, to this one."""
+        return self.distances.loop(self.host) if origin == self.host else self._delay(origin, self.host)
+
     def atlas(self) -> Atlas | None:
         """All hosts and the delays between them, where every host reaches every other."""
         return self._atlas() if self._atlas is not None else None

@@ -22,6 +22,9 @@ class State(Enum):
     ACTIVE = "active"
 
 
+_FIRMNESS = {state: place for place, state in enumerate(State)}
+
+
 @dataclass(frozen=True, slots=True)
 class Booking:
     """Tasks of one flow on this host under one epoch of its plan."""
@@ -92,12 +95,18 @@ class Ledger:
                 self._set(replace(booking, load=load_of_mask(booking.mask)))
 
     def reserve(self, booking: Booking) -> str | None:
-        """Promise room until the booking expires; why not, if there is none."""
+        """Promise room until the booking expires; why not, if there is none.
+
+        An ant that comes twice finds its room; what is firmer by then stays so.
+        """
         if booking.epoch <= self.ended(booking.flow):
             return f"epoch {booking.epoch} has ended already"
+        held = self._bookings.get((booking.flow, booking.epoch))
+        if held is not None and held.state is not State.RESERVED:
+            return None
         others = self.load(without_flow=booking.flow)
         rho = others.rho + booking.load.rho
-        if rho >= self._cap:
+        if not rho < self._cap:
             return f"load would be {rho:.3f}, the cap is {self._cap:.2f}"
         self._set(replace(booking, state=State.RESERVED))
         return None
@@ -151,7 +160,8 @@ class Ledger:
         booking = self._bookings.get((flow, epoch))
         if booking is None:
             return False
-        self._set(replace(booking, state=state, expires_ms=expires_ms))
+        if _FIRMNESS[booking.state] < _FIRMNESS[state]:
+            self._set(replace(booking, state=state, expires_ms=expires_ms))
         return True
 
     def _set(self, booking: Booking) -> None:

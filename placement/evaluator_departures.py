@@ -7,7 +7,6 @@ of what leaves looks random (QNA's splitting). A placement can send flows in cir
 repeated; it settles in a few rounds.
 """
 
-import math
 from collections.abc import Mapping
 
 from placement.evaluator_edges import edge_costs_ms
@@ -73,7 +72,7 @@ def _leave(problem: Problem, masks: Masks, variations: Variations, loads: list[L
     found: dict[tuple[str, int], float] = {}
     for host, residents in sorted(masks.items()):
         load = loads[host]
-        if load.rho >= 1.0 or math.isinf(load.rho):
+        if not load.rho < 1.0:
             continue
         together = departure_ca2(load.rho, aggregate_cs2(load), aggregate_ca2(load))
         for name in sorted(residents):

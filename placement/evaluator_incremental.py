@@ -125,6 +125,10 @@ class Ledger:
         for other, _ in running.taps.values():
             self._tappers[other].discard(name)
         del self.running[name]
+        if self.network.has_queues:
+            # Those who tapped it still send over their other edges.
+            for tapper in sorted(self._tappers.get(name, ())):
+                self._cross_alone(self.running[tapper], add=True)
 
     def move(self, name: str, task: int, host: int) -> None:
         """Put one task of a flow on another host; only the two hosts and the ways to and from them are touched."""

@@ -58,7 +58,7 @@ def _wire_extra_ms(network: Network, wire_loads: Sequence[Load], stream: Stream,
     service = stream.work / bandwidths
     rho = loads[:, 1] + stream.rate_per_ms * service
     square = loads[:, 2] + stream.rate_per_ms * service * service
-    full = rho >= cap
+    full = ~(rho < cap)
     waits: Matrix = square / (2.0 * (1.0 - np.where(full, 0.0, rho))) + service
     waits[full] = math.inf
     return waits

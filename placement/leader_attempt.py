@@ -1,11 +1,13 @@
 """Attempt: one try to find a complete placement for a flow, chain after chain."""
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
 
-from placement.ants.enforcement import Stop
+from placement.ants.enforcement import Leg, Stop
 from placement.ants.host_view import HostView
 from placement.ants.order import Anchor, Offer, Order, ScoutReport
+from placement.evaluator_paths import Latency, end_to_end
 from placement.leader_events import Alternative
 from placement.model import Flow, Placement, Tap
 from placement.subqueries import Subquery, next_subquery
@@ -145,15 +147,42 @@ class Attempt:
             (Tap(flow.name, tasks[task].name, offer.flow, offer.task) for task, offer in self.taps.items()),
         )
 
-    def stops(self) -> tuple[Stop, ...]:
+    def stops(self, flow: Flow) -> tuple[Stop, ...]:
         """The hosts of the complete placement with their tasks and reported prices, in order of name."""
         at = dict(masks(self.placed))
         taps: dict[str, tuple[Offer, ...]] = {}
         for _, offer in sorted(self.taps.items()):
             taps[offer.host] = (*taps.get(offer.host, ()), offer)
+        legs = self._legs(flow) if held_to_longest_path(flow) else {}
         return tuple(
-            Stop(host, at.get(host, 0), self.prices.get(host, 0.0), taps.get(host, ())) for host in sorted({*at, *taps})
+            Stop(host, at.get(host, 0), self.prices.get(host, 0.0), taps.get(host, ()), tuple(legs.get(host, ())))
+            for host in sorted({*at, *taps})
         )
+
+    def _legs(self, flow: Flow) -> dict[str, list[Leg]]:
+        """Host to the edges that an enforcement ant prices there: each where it enters, those to sinks where they
+        leave."""
+        where = self.where
+        found: dict[str, list[Leg]] = {}
+        for edge in flow.graph.live_edges(frozenset(self.taps)):
+            origin = edge.tail_host if edge.from_source else where[edge.tail_task]
+            target = edge.head_host if edge.to_sink else where[edge.head_task]
+            here, far = (origin, target) if edge.to_sink else (target, origin)
+            found.setdefault(here, []).append(Leg(edge.index, far))
+        return found
+
+    def longest_ms(self, flow: Flow, edges_ms: tuple[tuple[int, float], ...]) -> float:
+        """The longest path by what an enforcement ant found of each edge; taps count with their mean age."""
+        known_ms = dict(edges_ms)
+        costs = [known_ms.get(edge, 0.0) for edge in range(len(flow.edges))]
+        taps = {task: Latency(offer.age_ms, offer.age_ms) for task, offer in self.taps.items()}
+        return end_to_end(flow.graph, costs, taps).longest_ms
+
+
+def held_to_longest_path(flow: Flow) -> bool:
+    """Whether a flow has a bound that its mean may keep and its longest path may break."""
+    edges = flow.graph.edges
+    return math.isfinite(flow.latency_bound_ms) and any(edge.path_share < 1.0 for edge in edges)
 
 
 def masks(placed: dict[int, str]) -> tuple[tuple[str, int], ...]:

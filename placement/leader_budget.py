@@ -1,4 +1,4 @@
-"""Budget: a token bucket in byte-hops, filled by the data that a flow moves, emptied by the ants that watch it.
+"""Budget: a token bucket in byte-hops, filled by the data that a flow moves, emptied by its routing ants and scouts.
 
 Ants are paid for when they leave, at what earlier ones cost; a round that has not been earned yet has to wait.
 """
@@ -7,7 +7,7 @@ import math
 
 
 class Budget:
-    """The budget of one leader for the ants of a running flow. The burst of a placement is counted apart."""
+    """Of one leader, for the routing ants and scouts of a running flow (leader_purse.py says who is not paid)."""
 
     def __init__(self, share: float | None, *, depth_ms: float, least_per_ms: float = 0.0) -> None:
         """`least_per_ms`: the income of a flow that moves hardly any data."""

@@ -192,6 +192,13 @@ class Course:
             return []
         late = now_ms - enforcing.sent_ms > self._means.ants.enforcement.activation_ms / 2
         if news.committed and not late:
+            assert self.attempt is not None
+            longest_ms = self.attempt.longest_ms(self._flow, news.edges_ms) if news.edges_ms else 0.0
+            if longest_ms >= self._flow.latency_bound_ms:
+                why = (
+                    f"its longest path would take {longest_ms:.1f} ms, the bound is {self._flow.latency_bound_ms:g} ms"
+                )
+                return self.fail(why, now_ms=now_ms)
             enforcing.committed = True
             return self._activate(now_ms=now_ms) if enforcing.complete else []
         if self._means.params.heed_refusals:
@@ -252,7 +259,8 @@ class Course:
         if stopped:
             return self.fail(f"{stopped[0]} was tapped meanwhile and must run", now_ms=now_ms)
         if attempt.own_ms >= flow.latency_bound_ms:
-            # Scouts hold each chain to the bound; together the chains may still break it.
+            # Scouts hold each chain to the bound; together the chains may still break it. This is the mean over paths:
+            # where it breaks the bound the longest path does too. That is judged once the enforcement ant is back.
             whole = f"the whole flow would take {attempt.own_ms:.1f} ms, its bound is {flow.latency_bound_ms:g} ms"
             return self.fail(whole, now_ms=now_ms)
         if self.weighing.can_compare(attempt.reason):
@@ -286,7 +294,7 @@ class Course:
         means, flow = self._means, self._flow
         self.phase = Phase.ENFORCING
         self.epoch += 1
-        stops, social = attempt.stops(), means.ants.scouting.social
+        stops, social = attempt.stops(flow), means.ants.scouting.social
         trip_ms = 2 * attempt.longest_trip_ms * len(stops)
         ant = EnforcementAnt(flow, self.epoch, means.home, stops, trip_ms, social, seniority=self._seniority)
         enforcing = Enforcing(self._plan(attempt, self.epoch), ant, dict(attempt.taps), now_ms)

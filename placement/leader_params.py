@@ -48,7 +48,8 @@ class LeaderParams:
     watch: bool = True
     """False: a placed flow stays where it is (the paper's comparison without self-optimisation)."""
     cool_down_rounds: int = 3
-    """A task does not return to a host it left less than this many rounds ago."""
+    """A task does not return to a host it left less than this many times `watch_every_ms` ago: a fixed time, however
+    long the budget makes its rounds (decision 272)."""
     gain_ms_min: float = 0.0
     """Less than this is not worth a move, whatever share of the cost it is: delays are not known better."""
     pause_ms: float = 70.0
@@ -58,7 +59,7 @@ class LeaderParams:
     shun_ms: float = 60_000.0
     """How long a leader keeps away from a host that died, or from which an enforcement ant did not return."""
     budget_share: float | None = 3e-5
-    """Ants of a running flow may take this share of its data's byte-hops; None: no limit."""
+    """Routing ants and scouts of a running flow may take this share of its data's byte-hops; None: no limit."""
     budget_depth_ms: float = 60_000.0
     """A leader may save this much time's worth of budget."""
     retainer_per_ms: float = 0.0

@@ -1,7 +1,8 @@
 """Purse: what the ants of one flow cost, and what its leader may spend on them.
 
-Ants of a running flow are paid from the budget when they leave: the lost ones cost as much as those that return. What
-an ant costs is learned from those that came home. The burst of a placement is counted apart and paid by nobody.
+Routing ants and scouts of a running flow are paid from the budget when they leave: the lost ones cost as much as those
+that return. What one costs is learned from those that came home. All else is paid by nobody: the burst of a first
+placement, measuring and enforcement ants, letters about taps, waves and what cells tell each other (decision 272).
 """
 
 from placement.ants.order import ScoutReport
@@ -35,7 +36,7 @@ class Purse:
             self._scout_cost += _LEARN * (news.byte_hops - self._scout_cost)
 
     def pay(self, *, routing_ants: int = 0, scouts: int = 0, now_ms: float) -> None:
-        """Ants of a running flow leave."""
+        """Routing ants or scouts of a running flow leave."""
         self.budget.pay(routing_ants * self._routing_cost + scouts * self._scout_cost, now_ms=now_ms)
 
     def earn(self, graph: FlowGraph, where: dict[int, str], *, hops: int, now_ms: float) -> None:

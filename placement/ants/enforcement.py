@@ -52,6 +52,14 @@ class Pass(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Leg:
+    """An edge that enters a task at a stop, or leads from there to a sink; `far` is the host of its other end."""
+
+    edge: int
+    far: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """The flow's tasks at one host of the plan, and the price that the scouts reported for them."""
 
@@ -61,6 +69,8 @@ class Stop:
     price_ms: float
     taps: tuple[Offer, ...] = ()
     """What the flow taps here, as the scouts found it."""
+    legs: tuple[Leg, ...] = ()
+    """The edges that are priced here, for a flow that is held to its longest path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,8 @@ class EnforcementAnt:
     """The host that turned it back, as it is."""
     stale: Offer | None = None
     """What turned it back because it can't be tapped as reported, as it is."""
+    edges_ms: tuple[tuple[int, float], ...] = ()
+    """(edge, travel, wait and service) of the legs so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +107,8 @@ class Enforced:
     """The host that had no room, or has become too dear: scouts that believed otherwise had old news of it."""
     stale: Offer | None = None
     """The offer that has gone (infinitely old) or grown old since the scouts heard of it."""
+    edges_ms: tuple[tuple[int, float], ...] = ()
+    """(edge, travel, wait and service) of a flow that is held to its longest path: the leader judges (decision 271)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +151,14 @@ class EnforcementCell(Protocol):
         """How old messages are when they leave a task that runs here; None if it does not."""
         ...
 
+    def travel_ms(self, target: str) -> float:
+        """Delay of data from this host to another it sends to, or to itself."""
+        ...
+
+    def arrival_ms(self, origin: str) -> float:
+        """Delay of data from another host, or from itself, to this one."""
+        ...
+
 
 def step(
     ant: EnforcementAnt, cell: EnforcementCell, params: EnforcementParams, *, now_ms: float
@@ -167,11 +189,27 @@ def _reserve(
         refusal = _book(ant, stop, cell, params, now_ms=now_ms)
         if refusal is not None:
             return _turn_back(replace(ant, seen=replace(cell.view(), links=())), refusal, cell)
+    if stop.legs:
+        ant = replace(ant, edges_ms=ant.edges_ms + _legs_ms(ant.flow, stop, cell))
     if ant.at + 1 < len(ant.stops):
         return [Send(ant.stops[ant.at + 1].host, replace(ant, at=ant.at + 1))]
     if stop.mask:
         cell.ledger.commit(ant.flow.name, ant.epoch, expires_ms=now_ms + params.activation_ms)
     return _back(replace(ant, phase=Pass.COMMIT), cell)
+
+
+def _legs_ms(flow: Flow, stop: Stop, cell: EnforcementCell) -> tuple[tuple[int, float], ...]:
+    """What each leg takes: the way, and for an edge that enters this host from elsewhere its wait and service here."""
+    graph, view = flow.graph, cell.view(without_flow=flow.name)
+    here_ms: dict[int, float] = {}
+    if stop.mask:
+        wait_ms = price_on_host(graph, stop.mask, view.capacity, view.load).wait_ms
+        here_ms = {edge: wait_ms + stream.work / view.capacity for edge, stream in graph.streams(stop.mask)}
+    found = []
+    for leg in stop.legs:
+        way_ms = cell.travel_ms(leg.far) if graph.edges[leg.edge].to_sink else cell.arrival_ms(leg.far)
+        found.append((leg.edge, way_ms + here_ms.get(leg.edge, 0.0)))
+    return tuple(found)
 
 
 def _stale_tap(stop: Stop, cell: EnforcementCell, params: EnforcementParams) -> Offer | None:
@@ -223,5 +261,5 @@ def _turn_back(ant: EnforcementAnt, why: str, cell: EnforcementCell) -> list[Sen
 def _back(ant: EnforcementAnt, cell: EnforcementCell) -> list[Send | Home | Lost]:
     if ant.at > 0:
         return [Send(ant.stops[ant.at - 1].host, replace(ant, at=ant.at - 1))]
-    news = Enforced(ant.epoch, ant.phase is Pass.COMMIT, ant.why, ant.seen, ant.stale)
+    news = Enforced(ant.epoch, ant.phase is Pass.COMMIT, ant.why, ant.seen, ant.stale, ant.edges_ms)
     return home_or_letter(cell.host, ant.home, ant.flow.name, news)

@@ -27,6 +27,10 @@ from placement.atlas import Atlas
 from placement.chance import Chance
 from placement.queueing import UTILISATION_CAP
 
+_TRAILS_KEPT = 4096
+"""Trails on which scouts failed that a cell remembers; that of the oldest failure is forgotten first. Nobody tells a
+destination that a flow has ended, or that no scout will come that way again."""
+
 
 class Rule(Enum):
     """How a scout chooses hosts."""
@@ -122,6 +126,7 @@ class ScoutingCell(RoutingCell, Protocol):
     """What a scout sees of a cell."""
 
     failures: dict[tuple[str, tuple[str, ...]], int]
+    """(flow, trail) to how many of its scouts failed at the end of it, the last to fail last."""
     desk: Desk
     distances: Distances
 
@@ -317,10 +322,12 @@ def _best_nearby(visit: _Visit) -> list[tuple[HostView, float]]:
 def _fail(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> list[Send | Home | Lost]:
     """A task is left at the destination. Enough failures on the same trail: one goes home and weakens it."""
     key = (ant.order.flow.name, ant.trail.hosts)
-    cell.failures[key] = cell.failures.get(key, 0) + 1
-    if cell.failures[key] < params.failures_to_weaken:
+    failed = cell.failures.pop(key, 0) + 1
+    if failed < params.failures_to_weaken:
+        cell.failures[key] = failed
+        if len(cell.failures) > _TRAILS_KEPT:
+            del cell.failures[next(iter(cell.failures))]
         return [Lost(ant, "tasks were left at the destination")]
-    del cell.failures[key]
     return _homeward(replace(ant, stage=Stage.WEAKENING, ways=()), cell)
 
 

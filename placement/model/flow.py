@@ -40,7 +40,10 @@ class Task:
             math.isfinite(self.batch) and self.batch > 0,
             f"task {self.name}: batch is {self.batch}; it must be above 0 (a task that emits nothing feeds nobody)",
         )
-        require(self.output_bytes >= 0, f"task {self.name}: output_bytes is {self.output_bytes}; it must be 0 or more")
+        require(
+            math.isfinite(self.output_bytes) and self.output_bytes >= 0,
+            f"task {self.name}: output_bytes is {self.output_bytes}; it must be 0 or more",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,8 @@ class Source:
             math.isfinite(self.ca2) and self.ca2 >= 0, f"source {self.name}: ca2 is {self.ca2}; it must be 0 or more"
         )
         require(
-            self.message_bytes >= 0, f"source {self.name}: message_bytes is {self.message_bytes}; it must be 0 or more"
+            math.isfinite(self.message_bytes) and self.message_bytes >= 0,
+            f"source {self.name}: message_bytes is {self.message_bytes}; it must be 0 or more",
         )
 
 

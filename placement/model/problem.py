@@ -5,6 +5,7 @@ To place one newcomer among running flows, give their loads as background (`Ledg
 placement/evaluator_incremental.py keeps them).
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,10 @@ class Problem:
             len(self.wire_background) in (0, wires),
             f"wire_background has {len(self.wire_background)} loads for {wires} wires",
         )
+        for what, loads in (("background", self.background), ("wire_background", self.wire_background)):
+            for place, load in enumerate(loads):
+                sound = all(math.isfinite(each) and each >= 0 for each in load)
+                require(sound, f"{what} {place} is {load}; each of its sums must be 0 or more, and finite")
         require(0 < self.utilisation_cap <= 1, f"utilisation_cap is {self.utilisation_cap}; it must be in (0, 1]")
 
     @cached_property

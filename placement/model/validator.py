@@ -1,9 +1,13 @@
-"""The one validator: every placement, from a strategy, an ant, a user or a file, passes here before anything acts
-on it.
+"""The one validator: every placement that somebody sees whole, from a strategy, a user or a file, passes here before
+anything acts on it.
 
 It asks whether a placement can run: everything known, everything placed, ends where they are pinned, no host or
 wire overbooked by all flows together, every tap sound. How good a placement is (latency, slack) is the evaluator's
 question.
+
+Nobody sees whole what ants place. Each host's own ledger keeps it from being overbooked, and nobody books a wire
+(decision 47): leaders that place at the same time can fill one together. The simulator's invariants and `ants/links`
+ask here afterwards.
 """
 
 import math
@@ -155,7 +159,7 @@ def _hosts(problem: Problem, placement: Placement) -> list[Violation]:
             found.append(Violation(Rule.CAPACITY, f"{name} takes no task, holds {flows}; move them", host=name))
             continue
         rho = host_load(problem, host, residents).rho
-        if rho >= problem.utilisation_cap:
+        if not rho < problem.utilisation_cap:
             message = f"{name}: utilisation {rho:.3f}, cap {problem.utilisation_cap:.3f}; move a task or add a host"
             found.append(Violation(Rule.OVERBOOKED, message, host=name))
     return found
@@ -178,7 +182,7 @@ def _ways(problem: Problem, placement: Placement) -> list[Violation]:
                     load = wires.get(wire, problem.wire_loads[wire])
                     wires[wire] = load.plus(stream.load(network.wire_bandwidths[wire]))
     for wire, load in sorted(wires.items()):
-        if load.rho >= problem.utilisation_cap:
+        if not load.rho < problem.utilisation_cap:
             message = f"wire {wire}: utilisation {load.rho:.3f}, cap {problem.utilisation_cap:.3f}; keep tasks together"
             found.append(Violation(Rule.WIRE, message))
     return found

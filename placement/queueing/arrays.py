@@ -46,7 +46,7 @@ def waits_ms(sums: Array, cap: float) -> Array:
     """Eq 9 for sums [sum, ...]: the wait in each queue, infinite from `cap` on."""
     rate = sums[RATE]
     busy = rate > 0.0
-    full = sums[RHO] >= cap
+    full = ~(sums[RHO] < cap)  # also what is not a number
     rho = np.where(full, 0.0, sums[RHO])
     waits: Array = variances(sums, rho) / (2.0 * (1.0 - rho))
     waits[~busy] = 0.0

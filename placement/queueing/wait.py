@@ -27,7 +27,7 @@ def wait_ms(load: Load, cap: float = UTILISATION_CAP) -> float:
     rate, rho, square, burst, rate_squares, _ = load
     if rate <= 0.0:
         return 0.0
-    if rho >= cap:
+    if not rho < cap:  # nor if it is not a number
         return math.inf
     free = 1.0 - rho
     # merge_weight, written out: this is the innermost line of every scout.
@@ -38,7 +38,7 @@ def wait_ms(load: Load, cap: float = UTILISATION_CAP) -> float:
 
 def link_wait_ms(load: Load, cap: float = UTILISATION_CAP) -> float:
     """Mean wait before a link: arrivals from many streams, taken as Poisson."""
-    if load.rho >= cap:
+    if not load.rho < cap:
         return math.inf
     return load.square / (2.0 * (1.0 - load.rho))
 

@@ -32,7 +32,7 @@ def host_faults(body: Body, host: str) -> list[str]:
     found = []
     cell = body.cells[host]
     rho = promised_rho(body, host)
-    if rho >= UTILISATION_CAP:
+    if not rho < UTILISATION_CAP:
         found.append(f"{host} is promised to {rho:.3f}, the cap is {UTILISATION_CAP}")
     found += [
         f"{host} holds epoch {booking.epoch} of {booking.flow}, which has ended here"
@@ -52,7 +52,10 @@ def host_faults(body: Body, host: str) -> list[str]:
 
 
 def system_faults(body: Body) -> list[str]:
-    """What is wrong with all that runs now: an invalid placement, a promise without a plan, a spent budget."""
+    """What is wrong with all that runs now: an invalid placement, an unsound tap, a leader that believes otherwise.
+
+    Promises without a plan are looked for at rest (`rest_faults`). Budgets are not judged: leaders may owe.
+    """
     flows = tuple(body.truth.running[name].flow for name in sorted(body.truth.running))
     problem = Problem(body.network, flows, background=body.background())
     unserved = {

@@ -32,7 +32,8 @@ def size_bytes(message: Any) -> int:
 def _enforcement_bytes(ant: EnforcementAnt) -> int:
     size = FIXED + sum(PER_SEGMENT + PER_TASK * stop.mask.bit_count() for stop in ant.stops)
     taps = sum(len(stop.taps) for stop in ant.stops) + (ant.stale is not None)
-    return size + PER_TAP * taps + (PER_VIEW if ant.seen is not None else 0)
+    edges = sum(len(stop.legs) for stop in ant.stops) + len(ant.edges_ms)
+    return size + PER_TAP * taps + PER_SEGMENT * edges + (PER_VIEW if ant.seen is not None else 0)
 
 
 def _digest_bytes(digest: Digest) -> int:

@@ -70,12 +70,14 @@ class Descent:
     def step(self, at_most: int) -> int:
         """Make the best move, and up to `at_most` in all whose hosts and flows don't touch; returns how many."""
         every = np.arange(len(self.where))
-        change = self._more + self._travel
-        change -= (self._less + self._travel[every, self.where])[:, None]
+        more = self._more + self._travel
+        with np.errstate(invalid="ignore"):  # from one full host to another
+            change = more - (self._less + self._travel[every, self.where])[:, None]
+        change[np.isinf(more)] = math.inf
         change[every, self.where] = math.inf
         targets = change.argmin(axis=1)
         gains = change[every, targets]
-        enough = -SMALLEST_GAIN * float(self._paid.sum())
+        enough = -SMALLEST_GAIN * float(self._paid[np.isfinite(self._paid)].sum())
         order = np.argsort(gains, kind="stable")
         hosts: set[int] = set()
         flows: set[int] = set()
@@ -152,13 +154,16 @@ class Descent:
         self._paid[hosts] = self._pay(self._loads[:, hosts])
         after = self._joining[:, :, hosts] * self._factors[:, None, hosts]
         after += self._loads[:, None, hosts]
-        self._more[:, hosts] = self._pay(after) - self._paid[hosts]
+        paid = self._paid[hosts]
+        self._more[:, hosts] = np.where(np.isinf(paid), math.inf, _minus(self._pay(after), paid))
         self._refresh_less(np.flatnonzero(np.isin(self.where, hosts)))
 
     def _refresh_less(self, tasks: Indices) -> None:
         hosts = self.where[tasks]
         after = self._loads[:, hosts] + self._leaving[:, tasks] * self._factors[:, hosts]
-        self._less[tasks] = self._paid[hosts] - self._pay(after)
+        still = self._pay(after)
+        # A host that stays too full without the task is no better for it.
+        self._less[tasks] = np.where(np.isinf(still), 0.0, _minus(self._paid[hosts], still))
 
     def _pay(self, sums: Array) -> Array:
         """What all streams of a host pay there together."""
@@ -167,6 +172,12 @@ class Descent:
             paid: Array = sums[WEIGHT] * waits + sums[SERVICE]
         paid[np.isinf(waits)] = math.inf
         return paid
+
+
+def _minus(one: Array, other: Array) -> Array:
+    """The difference; not a number where both are infinite."""
+    with np.errstate(invalid="ignore"):
+        return one - other
 
 
 def _travel(problem: Problem) -> tuple[Array, Array]:

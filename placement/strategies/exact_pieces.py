@@ -124,9 +124,19 @@ def _shares(tables: Tables, pieces: list[Piece], neighbours: list[int]) -> tuple
         fitting = everything[((everything & piece.mask) == piece.mask) & ((everything & around) == 0)]
         rows = tables.sums[fitting][:, members].sum(axis=1)
         part = rows[:, RHO] / whole_rho[fitting]
-        paid = rows[:, WEIGHT, None] * tables.waits[fitting] + rows[:, SERVICE, None] * tables.factors[SERVICE][None, :]
+        paid = _times(rows[:, WEIGHT], tables.waits[fitting]) + _times(rows[:, SERVICE], tables.factors[SERVICE])
         subsets.append(fitting)
-        shares.append(paid + part[:, None] * tables.impacts[fitting])
+        shares.append(paid + _times(part, tables.impacts[fitting]))
         starts.append(at)
         at += len(fitting)
     return np.concatenate(subsets), np.array(starts, dtype=np.intp), np.concatenate(shares)
+
+
+def _times(amounts: Array, prices: Array) -> Array:
+    """[amount, host]: amounts times prices. Nothing costs nothing, also on a host that is too full.
+
+    A piece that only tasks of its own subset feed, over loose edges, weighs nothing; its neighbours pay for it.
+    """
+    with np.errstate(invalid="ignore"):
+        found: Array = np.where(amounts[:, None] > 0.0, amounts[:, None] * prices, 0.0)
+    return found

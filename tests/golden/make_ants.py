@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Pass, Release, Stop
+from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Leg, Pass, Release, Stop
 from placement.ants.host_view import HostView
 from placement.ants.letters import Letter
-from placement.ants.measuring import Leg, Measured, MeasuringAnt, RunningStop, TapHere
+from placement.ants.measuring import Leg as MeasuredLeg
+from placement.ants.measuring import Measured, MeasuringAnt, RunningStop, TapHere
 from placement.ants.order import Anchor, Offer, Order, ScoutReport, Serving, Spot
 from placement.ants.programme import Way
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
@@ -42,7 +43,7 @@ TRAIL = Trail(("edge-1", "mid"), (0.0, 7.5), (0.0, 5.25), 7.5, 1)
 SPOT = Spot("mid", 5.25, 1.5)
 OFFER = Offer("chat", "chat.aaaa", "mid", "edge-2", 6.5)
 GONE = Offer("chat", "chat.aaaa", "mid", "edge-2", math.inf)
-STOP = Stop("mid", 3, 3.75, (OFFER,))
+STOP = Stop("mid", 3, 3.75, (OFFER,), (Leg(0, "edge-1"),))
 SERVING = Serving("aaaa", 7, OFFER)
 WAY = Way(12.5, 6.25, 0.5, (SPOT,), (("mid", 3.75),), SPOT, OFFER, 1)
 SEEN = HostView("mid", 1.5, Load(1.0, 0.5, 0.25, 1.0, 1.0, 2.0), (("noc", 5.25),))
@@ -92,22 +93,20 @@ SAMPLES: tuple[Any, ...] = (
         FLOW,
         3,
         "edge-1",
-        (RunningStop("mid", 3, (Leg("noc", 0.5),), (TapHere("chat", "chat.aaaa", 0.5),)),),
+        (RunningStop("mid", 3, (MeasuredLeg("noc", 0.5),), (TapHere("chat", "chat.aaaa", 0.5),)),),
         True,
         0,
         1.5,
         0.5,
     ),
-    EnforcementAnt(
-        FLOW, 5, "edge-1", (Stop("mid", 3, 3.75, (OFFER,)),), 15.0, True, 0, Pass.COMMIT, "why", 7, SEEN, GONE
-    ),
+    EnforcementAnt(FLOW, 5, "edge-1", (STOP,), 15.0, True, 0, Pass.COMMIT, "why", 7, SEEN, GONE, edges_ms=((0, 5.25),)),
     Activation("talk", 5, "edge-1"),
     Cancellation("talk", 5),
     Release("talk", 4),
     Letter("talk", RoutingAntReturned(3, "noc", 15.0, 10.5, 512.0)),
     Letter("talk", REPORT),
     Letter("talk", ScoutFailed(3, 0, 640.0)),
-    Letter("talk", Enforced(5, True, "why", SEEN, GONE)),
+    Letter("talk", Enforced(5, True, "why", SEEN, GONE, ((0, 5.25),))),
     Letter("talk", Measured(3, 12.5, 6.25)),
     Letter("talk", Crowded("mid")),
     Letter("talk", HostLost("mid")),

@@ -23,7 +23,7 @@ from topics.catalogue import ANTS_ENFORCEMENT, ANTS_ROUTING, ANTS_SCOUTING
 from topics.messages import AntEnvelope
 from topics.topic import Topic
 
-WIRE_VERSION = 6
+WIRE_VERSION = 7
 """Of everything inside an envelope. Raise it when a kind's shape changes."""
 
 KINDS: dict[int, tuple[type[Any], Topic[AntEnvelope]]] = {
@@ -76,11 +76,16 @@ def _stands_at_a_stop(ant: EnforcementAnt | MeasuringAnt) -> bool:
     return 0 <= ant.at < len(ant.stops)
 
 
+def _enforcement_fits(ant: EnforcementAnt) -> bool:
+    edges = len(ant.flow.edges)
+    return _stands_at_a_stop(ant) and all(0 <= leg.edge < edges for stop in ant.stops for leg in stop.legs)
+
+
 _SHAPES = Shapes(
     checks={
         Trail: _trail_fits,
         Order: _order_fits,
-        EnforcementAnt: _stands_at_a_stop,
+        EnforcementAnt: _enforcement_fits,
         MeasuringAnt: _stands_at_a_stop,
     },
     interned=frozenset({Flow, Order}),

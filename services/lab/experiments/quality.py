@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
-from placement.model import Flow, Network, Problem
+from placement.model import Flow, Network, Problem, violations
 from placement.queueing import Load, wire_stream
+from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
 from placement.strategies import Exact, NoFeasibleHost, StoppedWithoutProof
 from placement.topology.transit_stub import TransitStubParams
@@ -62,8 +63,14 @@ def _compare(case: _Case, *, seed: int, where: str, rules: Iterable[str]) -> tup
     ]
     ratios: dict[str, float] = {}
     for rule in rules:
-        latency_ms = _latency_ms(case, rule, seed)
+        body = _placed(case, rule, seed)
+        latency_ms = body.latency_ms(case.flow.name)
         name, failed = _NAMES[rule], math.isinf(latency_ms)
+        if case.wires:
+            # Nobody books a wire (decision 47); what ants placed is asked about afterwards.
+            broken = float(len(violations(problem, body.placement()))) if case.flow.name in body.truth.running else 0.0
+            measure = f"{name}, {where}: rules that placements break"
+            samples.append(Sample(measure, broken, "violations", None, Statistic.SUM, seed))
         measure = f"{name}, {where}: failures where a placement exists"
         samples.append(Sample(measure, float(failed), "queries", None, Statistic.SUM, seed))
         if failed:
@@ -74,9 +81,9 @@ def _compare(case: _Case, *, seed: int, where: str, rules: Iterable[str]) -> tup
     return samples, ratios
 
 
-def _latency_ms(case: _Case, rule: str, seed: int) -> float:
+def _placed(case: _Case, rule: str, seed: int) -> Body:
     ants, leaders = RULES[rule]
-    body = place_alone(
+    return place_alone(
         case.network,
         case.flow,
         case.background,
@@ -85,7 +92,6 @@ def _latency_ms(case: _Case, rule: str, seed: int) -> float:
         seed=f"{seed}/{rule}",
         wires=case.wires,
     )
-    return body.latency_ms(case.flow.name)
 
 
 def _fig_2a(trial: Trial) -> list[Sample]:

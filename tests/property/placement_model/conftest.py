@@ -23,9 +23,32 @@ def random_network(rng: random.Random, *, kind: str, bandwidth: float) -> Routed
     return routed if kind == "routed" else OverlayNetwork.sparse(hosts, routed.delays_ms, bandwidth)
 
 
-def random_flow(rng: random.Random, name: str, hosts: int, identity: str = "") -> Flow:
-    """A flow with fan-in, fan-out or a diamond, or a plain chain."""
-    tasks = tuple(
+Pairs = tuple[tuple[str, str], ...]
+
+SHAPES: dict[str, tuple[Pairs, int, int]] = {
+    "chain": ((("in0", "t0"), ("t0", "t1"), ("t1", "t2"), ("t2", "t3"), ("t3", "out0")), 1, 1),
+    "fan-in": ((("in0", "t0"), ("in1", "t1"), ("t0", "t2"), ("t1", "t2"), ("t2", "t3"), ("t3", "out0")), 2, 1),
+    "fan-out": ((("in0", "t0"), ("t0", "t1"), ("t1", "t2"), ("t1", "t3"), ("t2", "out0"), ("t3", "out1")), 1, 2),
+    "diamond": ((("in0", "t0"), ("t0", "t1"), ("t0", "t2"), ("t1", "t3"), ("t2", "t3"), ("t3", "out0")), 1, 1),
+    "joined diamond": (
+        (
+            *(("in0", "t0"), ("in1", "t2"), ("t0", "t1"), ("t2", "t3")),
+            *(("t2", "t4"), ("t3", "t1"), ("t4", "t1"), ("t1", "out0")),
+        ),
+        2,
+        1,
+    ),
+}
+"""Name to edges, number of sources and of sinks."""
+
+
+def random_flow(rng: random.Random, name: str, hosts: int, identity: str = "", shape: str = "") -> Flow:
+    """A flow of that shape, or of any. Its tasks are numbered in any order: searches must not live on a kind one.
+
+    A third of the flows is so heavy that a host has room for one or two of their tasks.
+    """
+    edges, sources, sinks = SHAPES[shape or rng.choice(sorted(SHAPES))]
+    tasks = [
         Task(
             f"t{i}",
             rng.uniform(0.5, 5),
@@ -34,23 +57,19 @@ def random_flow(rng: random.Random, name: str, hosts: int, identity: str = "") -
             output_bytes=rng.uniform(50, 500),
             identity=identity if i == 1 else "",
         )
-        for i in range(4)
-    )
+        for i in range(1 + max(int(head[1:]) for _, head in edges if head.startswith("t")))
+    ]
+    rng.shuffle(tasks)
+    heavy = rng.choice((1.0, 1.0, 10.0))
 
     def source(i: int) -> Source:
-        return Source(f"in{i}", f"h{rng.randrange(hosts)}", rng.uniform(0.004, 0.02), rng.uniform(0.3, 2), 200.0)
+        rate_per_ms = heavy * rng.uniform(0.004, 0.02)
+        return Source(f"in{i}", f"h{rng.randrange(hosts)}", rate_per_ms, rng.uniform(0.3, 2), 200.0)
 
-    shapes: dict[str, tuple[tuple[tuple[str, str], ...], int, int]] = {
-        "chain": ((("in0", "t0"), ("t0", "t1"), ("t1", "t2"), ("t2", "t3"), ("t3", "out0")), 1, 1),
-        "fan-in": ((("in0", "t0"), ("in1", "t1"), ("t0", "t2"), ("t1", "t2"), ("t2", "t3"), ("t3", "out0")), 2, 1),
-        "fan-out": ((("in0", "t0"), ("t0", "t1"), ("t1", "t2"), ("t1", "t3"), ("t2", "out0"), ("t3", "out1")), 1, 2),
-        "diamond": ((("in0", "t0"), ("t0", "t1"), ("t0", "t2"), ("t1", "t3"), ("t2", "t3"), ("t3", "out0")), 1, 1),
-    }
-    edges, sources, sinks = shapes[rng.choice(sorted(shapes))]
     return Flow(
         name,
         tuple(source(i) for i in range(sources)),
-        tasks,
+        tuple(tasks),
         tuple(Sink(f"out{i}", f"h{rng.randrange(hosts)}") for i in range(sinks)),
         tuple(Edge(a, b) for a, b in edges),
         weight=rng.choice((1.0, 2.0)),

@@ -26,6 +26,7 @@ def check_same(problem: Problem, ledger: Ledger, placement: Placement) -> None:
     worth = evaluate(problem, placement)
     assert placement == ledger.placement()
     assert list(worth.loads) == list(ledger.loads)
+    assert list(worth.wire_loads) == list(ledger.wire_loads)
     for each in worth.flows:
         assert tuple(each.latency) == pytest.approx(tuple(ledger.latency(each.flow)), rel=1e-9)
     assert worth.cost_ms == pytest.approx(ledger.cost_ms(), rel=1e-9)
@@ -43,7 +44,7 @@ def test_after_any_moves_the_ledger_says_what_the_evaluator_says(make_problem: M
     ledger = Ledger.of(problem, placement)
     for _ in range(6):
         flow = rng.choice(problem.flows)
-        task, host = rng.randrange(4), rng.randrange(len(names))
+        task, host = rng.randrange(len(flow.tasks)), rng.randrange(len(names))
         placement = placement.moved(flow.name, flow.tasks[task].name, names[host])
         ledger.move(flow.name, task, host)
         if rng.random() < 0.5:
@@ -66,7 +67,7 @@ def test_taps_price_alike_in_the_ledger_and_from_scratch(make_problem: MakeProbl
     names = [host.name for host in problem.network.hosts]
     tapper, served = problem.flows[0], problem.flows[1]
     tap = Tap(tapper.name, "t1", served.name, "t1")
-    needed = tapper.graph.needed(frozenset({1}))
+    needed = tapper.graph.needed(frozenset({tapper.graph.task_index["t1"]}))
     hosts = {(flow.name, task.name): rng.choice(names) for flow in problem.flows for task in flow.tasks}
     for index, task in enumerate(tapper.tasks):
         if index not in needed:
@@ -76,8 +77,17 @@ def test_taps_price_alike_in_the_ledger_and_from_scratch(make_problem: MakeProbl
     ledger = Ledger.of(problem, placement)
     check_same(problem, ledger, placement)
     host = rng.randrange(len(names))
-    ledger.move(served.name, 1, host)
-    check_same(problem, ledger, placement.moved(served.name, "t1", names[host]))
+    ledger.move(served.name, served.graph.task_index["t1"], host)
+    moved = placement.moved(served.name, "t1", names[host])
+    check_same(problem, ledger, moved)
+    gone = ledger.running[served.name]
+    ledger.remove(served.name)
+    left = Ledger(problem.network, background=problem.host_loads, cap=problem.utilisation_cap)
+    for name in sorted(ledger.running):
+        left.put(ledger.running[name].flow, ledger.running[name].own, ledger.running[name].taps)
+    assert list(left.wire_loads) == list(ledger.wire_loads), "what tapped it still sends over its other edges"
+    ledger.put(gone.flow, gone.own, gone.taps)
+    check_same(problem, ledger, moved)
 
 
 @settings(max_examples=80)
@@ -160,8 +170,8 @@ def test_a_move_costs_the_same_work_however_many_flows_it_does_not_touch(make_fl
         ledger = Ledger(network)
         rng = random.Random(1)
         for i in range(strangers):
-            ledger.put(make_flow(rng, f"s{i}", 3), [3 + i] * 4)
-        ledger.put(make_flow(rng, "mine", 3), [0, 1, 1, 2])
+            ledger.put(make_flow(rng, f"s{i}", 3, shape="chain"), [3 + i] * 4)
+        ledger.put(make_flow(rng, "mine", 3, shape="chain"), [0, 1, 1, 2])
         ledger.cost_ms()
         hosts_before, flows_before = ledger.work.hosts, ledger.work.flows
         ledger.move("mine", 1, 2)

@@ -7,9 +7,9 @@ from statistics import fmean
 import pytest
 
 from placement.ants.params import IMPROVED
-from placement.leader_events import Published
+from placement.leader_events import GaveUp, Published
 from placement.leader_params import IMPROVED_LEADER
-from placement.model import Host, Link, Problem, RoutedNetwork
+from placement.model import Edge, Flow, Host, Link, Problem, RoutedNetwork, Sink, Source, Task
 from placement.queueing import IDLE, link_wait_ms, wire_stream
 from placement.simulator.body import Body
 from placement.simulator.faults import lose_link
@@ -92,3 +92,24 @@ def test_links_with_queues_are_measured_as_messages_meet_them() -> None:
     assert body.delay_ms("a", "c") == pytest.approx(2.0 + wait_ms + 8.0)
     lose_link(body, "b", "c")
     assert body.delay_ms("a", "b") == pytest.approx(1.0 + wait_ms + 4.0)
+
+
+def test_a_flow_is_not_published_while_its_longest_path_breaks_the_bound() -> None:
+    """Consumers 10 and 190 ms from the producer: 100 ms on the mean, but a bound of 110 ms is for both of them."""
+    network = RoutedNetwork((Host("a"), Host("b"), Host("c")), (Link("a", "b", 10.0), Link("a", "c", 190.0)))
+    for bound_ms, expected in ((110.0, GaveUp), (200.0, Published)):
+        flow = Flow(
+            "q",
+            (Source("in", "a", 0.01),),
+            (Task("t", 1.0),),
+            (Sink("near", "b"), Sink("far", "c")),
+            (Edge("in", "t"), Edge("t", "near"), Edge("t", "far")),
+            latency_bound_ms=bound_ms,
+        )
+        body = Body(network, chance=seeded(1), leaders=STILL)
+        body.acquaint()
+        body.submit(flow)
+        body.run_until_settled()
+        assert expected is type(body.decisions[-1][1])
+        if expected is Published:
+            assert body.truth.latency("q").longest_ms < bound_ms

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from placement.ants.effects import Home, Send
-from placement.ants.enforcement import Enforced, EnforcementAnt, EnforcementParams, Pass, Stop, step
+from placement.ants.enforcement import Enforced, EnforcementAnt, EnforcementParams, Leg, Pass, Stop, step
 from placement.ants.host_view import HostView
 from placement.cell_ledger import Booking, Ledger, State
 from placement.evaluator_pricing import price_on_host
-from placement.model import Sink, Source, Task, chain
+from placement.model import Edge, Flow, Sink, Source, Task, chain
 from placement.queueing import IDLE, Load
 
 FLOW = chain("f", Source("in", "s", 0.01), (Task("a", 10.0), Task("b", 10.0)), Sink("out", "d"))
@@ -116,3 +116,22 @@ def test_it_brings_home_how_the_host_that_turned_it_back_is() -> None:
     busy = cell("x", Load(rate_per_ms=0.05, rho=0.5, square=5.0, burst=0.05, rate_squares=0.0025))
     (home,) = step(ant(), busy, PARAMS, now_ms=0.0)
     assert home.message.news.seen == HostView("x", 1.0, busy.ledger.load())
+
+
+def test_it_brings_home_what_each_edge_takes_if_it_is_asked_to() -> None:
+    """The way, and for edges that enter a host from elsewhere wait and service: the leader finds the longest path."""
+    fork = Flow(
+        "f",
+        (Source("in", "s", 0.01),),
+        (Task("a", 10.0), Task("b", 10.0)),
+        (Sink("near", "x"), Sink("far", "d")),
+        (Edge("in", "a"), Edge("a", "b"), Edge("a", "near"), Edge("b", "far")),
+    )
+    here = cell("x")
+    here.arrival_ms = {"s": 7.0, "x": 1.0}.__getitem__
+    here.travel_ms = {"x": 1.0, "d": 90.0}.__getitem__
+    legs = (Leg(0, "s"), Leg(1, "x"), Leg(2, "x"), Leg(3, "d"))
+    price = price_on_host(fork.graph, 0b11, 1.0, IDLE)
+    stops = (Stop("x", 0b11, price.own_ms, (), legs),)
+    (home,) = step(ant(flow=fork, stops=stops), here, PARAMS, now_ms=0.0)
+    assert ((0, 7.0 + price.wait_ms + 20.0), (1, 1.0), (2, 1.0), (3, 90.0)) == home.message.news.edges_ms

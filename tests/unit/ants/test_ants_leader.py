@@ -1,11 +1,12 @@
 """The leader that places a flow: whom it waits for, what it decides, and what it does when nobody comes back."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from placement.ants.effects import Send, SetTimer
-from placement.ants.enforcement import Activation, Enforced, EnforcementAnt
+from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt
 from placement.ants.measuring import Measured
 from placement.ants.order import ScoutReport
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
@@ -22,7 +23,7 @@ from placement.leader_events import (
 from placement.leader_params import LeaderParams
 from placement.leader_phases import Phase
 from placement.model import Edge, Flow, Sink, Source, Task
-from tests.unit.ants.leader_stage import PARAMS, Stage
+from tests.unit.ants.leader_stage import FLOW, PARAMS, Stage
 
 
 def test_it_waits_for_enough_routing_ants_before_it_sends_scouts() -> None:
@@ -250,6 +251,44 @@ def test_chains_are_placed_one_after_the_other_and_enforced_together() -> None:
     (ant,) = stage.sent(EnforcementAnt)
     assert {"x": 0b001, "y": 0b110} == {stop.host: stop.mask for stop in ant.stops}
     assert {"x": 8.0, "y": 16.0} == {stop.host: stop.price_ms for stop in ant.stops}
+
+
+FORK = Flow(
+    "f",
+    (Source("in", "s", 0.01),),
+    (Task("a", 4.0),),
+    (Sink("near", "x"), Sink("far", "d")),
+    (Edge("in", "a"), Edge("a", "near"), Edge("a", "far")),
+    latency_bound_ms=110.0,
+)
+
+
+def test_a_bound_is_held_to_the_longest_path_and_not_to_the_mean() -> None:
+    """Consumers at 10 and 190 ms have a mean of 100 ms; the promise of 110 ms is broken for one of them."""
+    for far_ms, kept in ((185.0, False), (95.0, True)):
+        stage = Stage(FORK)
+        stage.tell(Place())
+        stage.ants_return()
+        stage.report("x", cost_ms=100.0)
+        stage.report("x", cost_ms=100.0)
+        (ant,) = stage.sent(EnforcementAnt)
+        assert [(0, "s"), (1, "x"), (2, "d")] == [(leg.edge, leg.far) for leg in ant.stops[0].legs]
+        stage.tell(Enforced(1, committed=True, edges_ms=((0, 5.0), (1, 5.0), (2, far_ms))))
+        assert kept == bool(stage.found(Published))
+        assert kept != bool(stage.sent(Cancellation))
+
+
+def test_only_flows_whose_paths_may_differ_and_that_have_a_bound_are_asked_for_every_edge() -> None:
+    """All others keep the ants they have had, byte by byte."""
+    for flow in (replace(FORK, latency_bound_ms=math.inf), replace(FLOW, latency_bound_ms=110.0)):
+        stage = Stage(flow)
+        stage.tell(Place())
+        stage.ants_return()
+        hosts = ["x"] * len(flow.tasks)
+        stage.report(*hosts, cost_ms=100.0)
+        stage.report(*hosts, cost_ms=100.0)
+        (ant,) = stage.sent(EnforcementAnt)
+        assert () == ant.stops[0].legs
 
 
 @pytest.mark.parametrize("wrong", [{"outstanding": 0.9}, {"patience_ms": 0.0}, {"budget_share": 2.0}])

@@ -89,3 +89,27 @@ def test_a_flow_can_ask_for_the_load_without_itself() -> None:
     ledger = Ledger(Load(rate_per_ms=1.0, rho=0.25))
     ledger.reserve(booking("f", 1, 0.5))
     assert ledger.load(without_flow="f").rho == 0.25
+
+
+def test_an_ant_that_comes_twice_changes_nothing() -> None:
+    """A message may be delivered again; what runs must not become a reservation that runs out."""
+    ledger = Ledger(Load(rate_per_ms=1.0, rho=0.5))
+    ledger.reserve(booking("f", 1, 0.3))
+    ledger.commit("f", 1, expires_ms=500.0)
+    committed = ledger.bookings()
+    assert ledger.reserve(booking("f", 1, 0.3)) is None
+    assert ledger.commit("f", 1, expires_ms=900.0)
+    assert committed == ledger.bookings()
+    ledger.activate("f", 1)
+    active = ledger.bookings()
+    ledger.measure(Load(rate_per_ms=1.0, rho=0.9))  # no room for it any more, but it is there
+    assert ledger.reserve(booking("f", 1, 0.3)) is None
+    assert ledger.commit("f", 1, expires_ms=900.0)
+    assert ledger.activate("f", 1)
+    assert active == ledger.bookings()
+    assert not ledger.expire(now_ms=1e9)
+
+
+def test_a_load_that_is_not_a_number_is_refused() -> None:
+    """It is not below the cap; that it is not above it either must not let it in."""
+    assert Ledger().reserve(booking("f", 1, math.nan)) is not None

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from placement.ants import scouting
 from placement.ants.effects import Home, Lost, Send
 from placement.ants.host_view import HostView
 from placement.ants.order import Anchor, Order, Spot
@@ -160,6 +161,16 @@ def test_enough_failures_on_a_trail_send_one_home_to_weaken_it() -> None:
     before = middle.pheromone.vector("d", now_ms=0.0).probability("d")
     step(end.message, middle, params, now_ms=0.0, rng=Random(1))
     assert middle.pheromone.vector("d", now_ms=0.0).probability("d") < before
+
+
+def test_a_cell_forgets_the_oldest_trails_on_which_scouts_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flows end, and nobody tells the destination: its memory has a size. Those that fail again are the newest."""
+    monkeypatch.setattr(scouting, "_TRAILS_KEPT", 2)
+    params = replace(IMPROVED.scouting, failures_to_weaken=3)
+    cells = row(IMPROVED, FULL, FULL, FULL)
+    for name in ("f", "g", "f", "h"):
+        walk(cells, params, replace(ORDER, flow=replace(FLOW, name=name)))
+    assert [("f", 2), ("h", 1)] == [(flow, count) for (flow, _), count in cells[-1].failures.items()]
 
 
 def test_on_the_way_back_a_task_shifts_to_a_faster_neighbour() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from placement.admission import Refusal, why_refused
 from placement.ants.host_view import HostView
-from placement.model import Flow, Sink, Source, Task, chain
+from placement.model import Edge, Flow, Sink, Source, Task, chain
 from placement.queueing import IDLE, Stream
 
 VIEWS = [HostView("a", 1.0, IDLE), HostView("b", 4.0, IDLE), HostView("c", 1.0, IDLE)]
@@ -50,3 +50,23 @@ def test_what_already_runs_counts() -> None:
 def test_an_end_on_a_host_that_nobody_knows_is_no_crash(gone: str) -> None:
     """A cell may not have heard of the consumer's host yet."""
     assert "unknown" == refused(flow(), [view for view in VIEWS if view.host != gone]).binding
+
+
+def test_a_bound_is_about_the_longest_path() -> None:
+    """One consumer beside the producer and one 20 ms away: a mean of 11 ms keeps nobody's promise of 15 to both."""
+    fork = Flow(
+        "f",
+        (Source("in", "a", 0.01),),
+        (Task("f.1", 1.0),),
+        (Sink("near", "a"), Sink("far", "c")),
+        (Edge("in", "f.1"), Edge("f.1", "near"), Edge("f.1", "far")),
+        latency_bound_ms=15.0,
+    )
+    found = refused(fork)
+    assert ("latency", 23.0) == (found.binding, found.nearest_bound_ms)
+
+
+def test_a_drained_host_elsewhere_does_not_change_the_answer() -> None:
+    """It is full; the best placement is as good as without it."""
+    full = HostView("d", 1.0, Stream(1.0, 1.0, 1.0, 1.0, 0.0).load(1.0))
+    assert refused(flow(bound_ms=15.0)) == refused(flow(bound_ms=15.0), [*VIEWS, full])

@@ -6,7 +6,20 @@ import time
 import pytest
 
 from placement.evaluator import evaluate
-from placement.model import Flow, Host, Link, ModelError, Problem, RoutedNetwork, Sink, Source, Task, chain
+from placement.model import (
+    Edge,
+    Flow,
+    Host,
+    Link,
+    ModelError,
+    OverlayNetwork,
+    Problem,
+    RoutedNetwork,
+    Sink,
+    Source,
+    Task,
+    chain,
+)
 from placement.queueing import IDLE, Stream
 from placement.strategies import (
     STRATEGIES,
@@ -146,6 +159,26 @@ def test_a_thousand_operators_on_a_hundred_hosts_in_a_second_and_as_good_as_unhu
     unhurried = Centralised(moves_per_round=1).place(problem, rng=rng())
     assert hurried.cost_ms <= 1.02 * unhurried.cost_ms
     assert min(spent_s) < max(1.0, USUAL_CAPACITY / calibrate())
+
+
+def test_a_task_that_only_its_neighbours_on_the_host_feed_leaves_the_proof_sound() -> None:
+    """Over edges outside the forest it seems to enter with no weight; none of an infinite wait is nothing."""
+    work = {"t0": 3.0, "j": 1.0, "b1": 1.0, "b2": 2.0, "b3": 4.0}
+    flow = Flow(
+        "f",
+        (Source("in0", "h0", 0.1), Source("in1", "h2", 0.1)),
+        tuple(Task(name, vwu) for name, vwu in work.items()),
+        (Sink("out", "h1"),),
+        tuple(
+            Edge(*edge.split("-")) for edge in ("in0-t0", "t0-j", "in1-b1", "b1-b2", "b1-b3", "b2-j", "b3-j", "j-out")
+        ),
+    )
+    hosts = tuple(Host(f"h{i}") for i in range(3))
+    network = OverlayNetwork.sparse(hosts, [[0.0, 3.0, 4.0], [3.0, 0.0, 2.0], [4.0, 2.0, 0.0]])
+    searched = Exact(exhaustive_limit=0).place(Problem(network, (flow,)), rng=rng())
+    priced = Exact().place(Problem(network, (flow,)), rng=rng())
+    assert searched.proven
+    assert priced.cost_ms == pytest.approx(searched.cost_ms)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from placement.model import (
     Flow,
     Host,
     Link,
+    ModelError,
     Placement,
     Problem,
     RoutedNetwork,
@@ -18,7 +19,7 @@ from placement.model import (
     chain,
     violations,
 )
-from placement.queueing import Stream
+from placement.queueing import IDLE, Load, Stream
 
 
 def two_flows() -> tuple[Flow, Flow]:
@@ -158,3 +159,15 @@ def test_every_rule_is_broken_by_some_test_here() -> None:
     for _, rule in marks[0].args[1]:
         seen.add(rule)
     assert set(Rule) == seen
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -0.1])
+def test_a_background_that_cannot_be_is_refused(bad: float) -> None:
+    """A load that is not a number is at no cap, and every host would seem to have room."""
+    sound = problem()
+    loads = (IDLE, Load(rate_per_ms=1.0, rho=bad), IDLE, IDLE)
+    with pytest.raises(ModelError, match="background 1 is"):
+        Problem(sound.network, sound.flows, background=loads)
+    wires = (Load(rho=bad),) * len(sound.network.wire_delays_ms)
+    with pytest.raises(ModelError, match="wire_background 0 is"):
+        Problem(sound.network, sound.flows, wire_background=wires)
