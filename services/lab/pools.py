@@ -10,12 +10,13 @@ from multiprocessing import active_children
 @contextmanager
 def processors(count: int) -> Iterator[ProcessPoolExecutor]:
     """A pool that ends with the first exception; Python's own first works off all that waits."""
+    others = set(active_children())
     pool = ProcessPoolExecutor(max_workers=count, initializer=_leave_interrupts_to_parent)
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in active_children():
+        for process in set(active_children()) - others:
             process.terminate()
         raise
     pool.shutdown()

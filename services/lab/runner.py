@@ -6,6 +6,7 @@ from concurrent.futures import as_completed
 from contextlib import contextmanager
 
 from placement.strategies import NoFeasibleHost
+from placement.strategies.protocol import StoppedWithoutProof
 from services.lab.experiments import EXPERIMENTS, Trial
 from services.lab.matrices import TopologyError
 from services.lab.pools import processors
@@ -26,6 +27,8 @@ def run_trial(name: str, trial: Trial) -> list[Sample]:
     except NoFeasibleHost as error:
         if trial.topology is None:
             raise  # our own networks have room
+        if isinstance(error, StoppedWithoutProof):
+            raise TopologyError(f"{trial.topology.name}: {error}; give one with fewer hosts") from error
         what = str(error).partition("; ")[0]
         raise TopologyError(
             f"{trial.topology.name}: this network is too small for the workload of {name} ({what}); "

@@ -7,6 +7,7 @@ all models: else they would wait until Spark has worked off what nobody needs. T
 topics still have.
 """
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -45,7 +46,10 @@ def has_begun(checkpoint: Path) -> bool:
 
 def leave_behind(checkpoint: Path, *, before_ms: int) -> None:
     """Puts a checkpoint aside whose last batch was before this time: what came since then no model needs."""
-    committed = [each.stat().st_mtime for each in (checkpoint / "commits").glob("[0-9]*")]
+    committed = []
+    for each in (checkpoint / "commits").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError):  # a query that is still ending has cleaned up meanwhile
+            committed.append(each.stat().st_mtime)
     if committed and max(committed) * 1_000 < before_ms:
         put_aside(checkpoint, "outdated")
 

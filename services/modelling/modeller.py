@@ -319,20 +319,19 @@ class Modeller:
         operators, recent_s = self._operators(), self.params.recent_s
         if not any(flow.bound_ms is not None for flow in self.flows.values()):
             return []
-        window = _Window(self.rings["operator"], "operator", self.closed, recent_s)
-        # Who has left a host keeps its seat for a window; here it is company no more.
-        here = np.flatnonzero(window["rows"][operators.places].any(axis=1))
-        places = operators.places[here]
-        sums = {name: window[name][places] for name in SLACK_SUMS}
+        window = self._window()
+        sums = {name: window[name][operators.places][:, -recent_s:] for name in ("rows", "pending", *SLACK_SUMS)}
+        here = operators.staying(sums["rows"].sum(axis=1) > 0)
+        sums = {name: values[here] for name, values in sums.items()}
         added = {name: values.sum(axis=1) for name, values in sums.items()}
         service = fit_service(Moments(sums["served"], sums["service_us"], sums["service_us_sq"]))
         seats = Seats(
             [operators.parts[seat] for seat in here.tolist()],
-            _mean_of_seen(sums["arrivals"], _since_first(window["rows"][places])),
+            _mean_of_seen(sums["arrivals"], _seen(sums["rows"], sums["pending"])),
             divide(added["service_us"], added["served"]),
             np.nan_to_num(service.cs2, nan=1.0),
             divide(added["gaps_sq"], added["gaps"]) - 1.0,
-            sums["lag"][:, -1],
+            _held(sums["lag"], sums["pending"])[:, -1],
             divide(added["latency_ms"], added["timed"]),
         )
         return self.hot_spots.columns(seats, self.forecasts.ahead(), self.flows, self.closed)
@@ -393,6 +392,12 @@ class _Operators:
     def sum(self, values: Array) -> Array:
         """One row an operator, over all its hosts."""
         return _together(np.add, values[self.places], self._operator)
+
+    def staying(self, spoke: NDArray[np.bool_]) -> Indices:
+        """The seats that count as company: those that spoke lately, and those silent ones whose operator has not spoken
+        elsewhere. Who has left a host keeps its seat for a window; who has nothing to do is still there."""
+        told = {part[1:] for part, is_here in zip(self.parts, spoke.tolist(), strict=True) if is_here}
+        return np.array([k for k, part in enumerate(self.parts) if spoke[k] or part[1:] not in told], dtype=np.int64)
 
     def most(self, values: Indices) -> Indices:
         """Of each operator the largest of its seats' values."""

@@ -45,8 +45,8 @@ SILENT_S_MAX = 60.0
 """Without a batch, although there is something to read: then it is not well."""
 FIRST_S_MAX = 300.0
 """The same until the first batch is done, with the start of Spark."""
-NOTHING_TO_DO = "Waiting for data to arrive"
-"""Spark's words where no host tells anything."""
+RESTS = ("Waiting for data to arrive", "Waiting for next trigger")
+"""Spark's words between two batches; the first only for a moment."""
 
 
 class ClockSetBackError(Exception):
@@ -179,7 +179,9 @@ class Service:
     def _look(self, query: StreamingQuery, pipeline: Pipeline) -> None:
         """Keeps the figures; raises if the query would not see anything for a long time."""
         batches, recent = pipeline.figures.batches, query.recentProgress
-        if batches != self._batches or query.status["message"] == NOTHING_TO_DO:
+        status = query.status
+        has_nothing_to_read = not status["isDataAvailable"] and status["message"] in RESTS
+        if batches != self._batches or has_nothing_to_read:
             self._batches, self._well_s = batches, self._now_s()
         pipeline.figures.note(recent)
         behind_s = set_back_s(recent[-1]) if recent else 0.0

@@ -244,15 +244,15 @@ def _told_at(place: int) -> Column:
 
 
 def _over_partitions(at: int) -> Column:
-    """Of each partition the largest, added up."""
-    rows = F.col("gauges")
+    """Of each partition the largest, added up: in order, each row adds what it has more than the one before."""
+    rows = F.array_sort(F.transform(F.col("gauges"), lambda row: F.struct(row[0].alias("at"), row[at].alias("told"))))
+    none = F.struct(F.lit(0.0).alias("sum"), F.lit(-1.0).alias("at"), F.lit(0.0).alias("told"))
 
-    def largest(partition: Column) -> Column:
-        its = F.filter(rows, lambda row: row[0] == partition)
-        return F.array_max(F.transform(its, lambda row: row[at]))
+    def add(had: Column, row: Column) -> Column:
+        more = row["told"] - F.when(had["at"] == row["at"], had["told"]).otherwise(0.0)
+        return F.struct((had["sum"] + more).alias("sum"), row["at"].alias("at"), row["told"].alias("told"))
 
-    partitions = F.array_distinct(F.transform(rows, lambda row: row[0]))
-    return F.aggregate(partitions, F.lit(0.0), lambda total, partition: total + largest(partition))
+    return F.aggregate(rows, none, add, lambda had: had["sum"])
 
 
 def _operator(name: str) -> Column:

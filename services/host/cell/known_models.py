@@ -70,6 +70,11 @@ class FlowModels:
         return doubt(Estimate(value, error, self.now_s - model.second), self.trust) is None
 
 
+SET_BACK_S = 130
+"""Models come in their order, and no query begins further back than a window and a little more: those so much older are
+of a clock that was set back."""
+
+
 class KnownModels:
     """The newest models by flow."""
 
@@ -82,8 +87,7 @@ class KnownModels:
         if isinstance(model.body, RateModel | ForecastModel | ServiceModel):
             of = self._models.setdefault(model.body.flow, {})
             known = of.get(model.key)
-            # Models come in their order; only where a clock was set back they are a window older than those before.
-            if known is None or known.order <= model.order or model.second < known.second - model.window_s:
+            if known is None or known.order <= model.order or model.second < known.second - SET_BACK_S:
                 of[model.key] = model
 
     def forget(self, flow: str) -> None:

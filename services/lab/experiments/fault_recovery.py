@@ -23,6 +23,7 @@ from placement.simulator.invariants import promised_rho
 from placement.simulator.queries import QueryParams, background_load, mixed_query
 from placement.strategies import NoFeasibleHost
 from placement.strategies.exact_search import search
+from placement.strategies.protocol import StoppedWithoutProof
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
@@ -223,6 +224,8 @@ def _has_room(body: Body, name: str) -> bool:
     alone = Problem(body.network, (body.leaders[name].flow,), background=loads, wire_background=wires)
     try:
         search(alone, social=True, max_branches=200, gap=1e-3)
+    except StoppedWithoutProof:
+        return True  # there may be
     except NoFeasibleHost:
         return False
     return True

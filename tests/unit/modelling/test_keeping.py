@@ -15,7 +15,7 @@ from services.modelling import service as module
 from services.modelling.checkpoint import has_begun
 from services.modelling.params import FitParams, ModellingParams, SparkParams
 from services.modelling.pipeline import Figures
-from services.modelling.service import FIRST_S_MAX, NOTHING_TO_DO, SILENT_S_MAX, ClockSetBackError, Service, set_back_s
+from services.modelling.service import FIRST_S_MAX, RESTS, SILENT_S_MAX, ClockSetBackError, Service, set_back_s
 
 Act = Callable[[], None]
 WINDOW_S = 120
@@ -117,8 +117,8 @@ def test_after_the_brokers_clock_was_set_back_a_query_begins_with_what_comes(sta
     assert [False] == seen
 
 
-def query(*progress: dict[str, Any], message: str = "Processing new data") -> Any:
-    return SimpleNamespace(recentProgress=list(progress), status={"message": message})
+def query(*progress: dict[str, Any], message: str = "Processing new data", has_data: bool = True) -> Any:
+    return SimpleNamespace(recentProgress=list(progress), status={"message": message, "isDataAvailable": has_data})
 
 
 def batch_of(newest: str) -> dict[str, Any]:
@@ -145,8 +145,8 @@ def is_well(stage: Stage) -> bool:
     return True
 
 
-def look(stage: Stage, *, message: str = "Processing new data") -> bool:
-    stage.service._look(query(message=message), stage.pipeline)  # type: ignore[arg-type]
+def look(stage: Stage, *, message: str = "Processing new data", has_data: bool = True) -> bool:
+    stage.service._look(query(message=message, has_data=has_data), stage.pipeline)  # type: ignore[arg-type]
     return is_well(stage)
 
 
@@ -165,12 +165,14 @@ def test_health_says_so_when_no_batch_was_done_for_a_minute(stage: Stage) -> Non
     assert look(stage)
 
 
-def test_who_has_nothing_to_read_is_well(stage: Stage) -> None:
-    """Without a host nobody tells anything, and there are no batches."""
+@pytest.mark.parametrize("message", RESTS)
+def test_who_has_nothing_to_read_is_well(stage: Stage, message: str) -> None:
+    """Without a host nobody tells anything, and there are no batches. Who has, and only waits, is not."""
     stage.commit()
     assert look(stage)
     stage.now_s += 10 * SILENT_S_MAX
-    assert look(stage, message=NOTHING_TO_DO)
+    assert not look(stage, message=message)
+    assert look(stage, message=message, has_data=False)
 
 
 def test_the_first_batch_may_take_long(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from services.modelling.columns import Stamp
+from services.modelling.flow_facts import FlowFacts
 from services.modelling.modeller import Modeller
 from services.modelling.params import FitParams
 from services.modelling.rows import Rows
@@ -190,6 +191,35 @@ def test_a_host_that_is_always_late_has_the_rates_and_forecasts_of_others(batch:
     assert 100.5 == pytest.approx(models["service/talk/slow/edge-9"].body.host_per_s, abs=0.6)
     assert "signature/talk/slow" not in models
     assert 50.0 == models["forecast/talk/tcp"].body.now_per_s
+
+
+def test_slack_is_reckoned_from_what_has_been_told(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that is 3 s late has neither less to do nor an empty queue."""
+    modeller, seen = late_by(3, 1_060, batch), []
+    modeller.know({"talk": FlowFacts(100.0, ())})
+    monkeypatch.setattr(modeller.hot_spots, "columns", lambda seats, *_: seen.append(seats) or [])
+    modeller.models()
+    (seats,) = seen
+    late = seats.parts.index(LATE)
+    assert 100.5 == pytest.approx(seats.per_s[late], abs=0.6)
+    assert 7.0 == seats.lag[late]
+
+
+def test_who_has_little_to_do_stays_company_and_who_works_elsewhere_does_not(
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flow with a record now and then would come and go, and no warning about its neighbours would be judged."""
+    modeller, seen = Modeller(PARAMS), []
+    moved = ("edge-2", "talk", "talk.bb", "slow")
+    sparse = ("edge-1", "rare", "rare.aa", "seldom")
+    for second in range(1_000, 1_020):
+        there = {LATE: {second: told(9.0)}} if second < 1_008 else {moved: {second: told(9.0)}}
+        once = {sparse: {second: told(1.0)}} if second == 1_005 else {}
+        modeller.take(batch(second + 0.5, operator={TCP: {second: told(50.0)}, **there, **once}))
+    modeller.know({"talk": FlowFacts(100.0, ())})
+    monkeypatch.setattr(modeller.hot_spots, "columns", lambda seats, *_: seen.append(seats) or [])
+    modeller.models()
+    assert {TCP, moved, sparse} == set(seen[0].parts)
 
 
 def test_the_rate_of_an_operator_waits_for_the_latest_of_its_hosts(batch: Batch) -> None:
