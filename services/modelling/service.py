@@ -41,6 +41,8 @@ LOOK_S = 1.0
 STOP_TIMEOUT_S = 20.0
 FAILURES_MAX = 3
 """Queries in a row that end before their first batch: then the checkpoint is what is wrong."""
+BACKLOG_MS_MAX = 120_000
+"""What came in so short a time is worked off in a moment, however short the window is."""
 SILENT_S_MAX = 60.0
 """Without a batch, although there is something to read: then it is not well."""
 FIRST_S_MAX = 300.0
@@ -155,7 +157,7 @@ class Service:
             try:
                 records = spark_kafka.stream(spark, self.params.bootstrap, self.params.stream, since_ms=begins_ms)
                 sums = sums_of(records, self.params.stream, is_stream=True)
-                checkpoint.leave_behind(self.params.checkpoint, before_ms=window_ms)
+                checkpoint.leave_behind(self.params.checkpoint, before_ms=min(window_ms, clock_ms() - BACKLOG_MS_MAX))
                 checkpoint.agree(self.params.checkpoint, checkpoint.shape_of(sums.schema))
                 if not refilled and checkpoint.has_begun(self.params.checkpoint):
                     pipeline.refill(since_ms)
