@@ -16,8 +16,9 @@ from services.lab.dataplane.ground import BenchError, Ground, wait_until
 from services.lab.dataplane.jvm import KAFKA_STREAMS, compiled
 from services.lab.dataplane.trial import running
 from services.lab.dataplane.workloads import COUNT_SUM
-from services.lab.moves.stream import PROGRAMS, Gap, Stream, started, stream
-from services.registry.asking import answers_to, ask, now_ms
+from services.lab.moves.stream import BEFORE_S, PROGRAMS, Gap, Stream, started, stream
+from services.registry.asking import ENDS, answers_to, ask, now_ms
+from services.registry.changes import withdrawn
 from services.registry.snapshot import read_registry
 from services.registry.write import write
 from topics import catalogue
@@ -26,12 +27,14 @@ from topics.messages import Decision, FlowRevision
 
 OURS, PLAIN_FAUST, GROUP_LOOP = "stigmergy", "plain Faust", "consumer group, cooperative-sticky"
 STREAMS = "Kafka Streams with a standby"
-JOIN_S, WARM_S = 1.0, 20.0
-"""What a member that starts again gets: it joins in the background; a JVM starts and follows all state before it is the
-next owner."""
+WARM_S = 20.0
+"""A JVM that starts again follows all state before it is the next owner."""
+JOIN_TIMEOUT_S = 180.0
 PLACED_TIMEOUT_S, MOVE_TIMEOUT_S, STOP_TIMEOUT_S = 120.0, 120.0, 60.0
 LOOK_AFTER_S = 2.0
 """To read the registry takes as much processor time as a move: the look must not be seen in what is measured."""
+WARM_KEYS_PER_S_MIN = 20_000.0
+"""A target reads a large state at least so fast before it is warm."""
 MOVED = 0
 """The partition that our side moves; the other one stays."""
 BESIDE_KEYS, BESIDE_RATE_PER_S = 1_000, 200
@@ -55,7 +58,8 @@ class Pause:
 def ours(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
     """A partition goes to and fro between two hosts, by `stigmergy move`, through the placement service.
 
-    Another flow runs there too, and does not move.
+    Another flow runs there too, and does not move. Both are withdrawn at the end: the next ones have the hosts to
+    themselves. A move that does not end well is told and left out.
     """
     with (
         stream(ground, keys=keys, rate_per_s=rate_per_s) as load,
@@ -72,7 +76,14 @@ def ours(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Paus
             pauses = []
             for number in range(moves):
                 ground.say(f"{OURS}: move {number + 1} of {moves}")
-                pauses.append(_moved(ground, load, beside, segment, hosts))
+                try:
+                    pauses.append(_moved(ground, load, beside, segment, hosts))
+                except BenchError as fault:
+                    ground.warn(f"{OURS}: move {number + 1} is left out: {fault}")
+            for each in (load, beside):
+                _withdraw(ground, each.id)
+            if not pauses:
+                raise BenchError("no move ended well")
             return pauses
 
 
@@ -94,37 +105,72 @@ def _submitted(ground: Ground, load: Stream) -> str:
     return segment
 
 
+def _withdraw(ground: Ground, flow: str) -> None:
+    """End it; the placement service frees its partitions."""
+    entries = withdrawn(read_registry(ground.bootstrap), flow, now_ms=now_ms())
+    write(ground.bootstrap, [entry for entry in entries if isinstance(entry[1], FlowRevision)])
+    wait_until(
+        lambda: (
+            not any(
+                each.flow == flow and each.host is not None
+                for each in read_registry(ground.bootstrap).placements.values()
+            )
+        ),
+        timeout_s=PLACED_TIMEOUT_S,
+        what=f"the end of {flow}",
+        poll_s=0.5,
+    )
+
+
 def _moved(ground: Ground, load: Stream, beside: Stream, segment: str, hosts: list[str]) -> Pause:
+    """One move. Gaps are looked for until the registry is read: the look is no part of what is measured."""
     owner = read_registry(ground.bootstrap).placements[segment, MOVED].host
     target = next(host for host in hosts if host != owner)
-    request = ""
     load.until_caught_up()
     calm_s = time.monotonic()
-    time.sleep(LOOK_AFTER_S)
-
-    def move() -> None:
-        nonlocal request
-        request = ask(ground.bootstrap, "move", load.id, segment=segment, partitions=(MOVED,), host=target)
-        time.sleep(LOOK_AFTER_S)
-        answers: list[Decision] = []
-
-        def is_moved() -> bool:
-            answers[:] = answers_to(ground.bootstrap, request)
-            return any(each.kind == "moved" for each in answers)
-
-        try:
-            wait_until(is_moved, timeout_s=MOVE_TIMEOUT_S, what="a move", poll_s=LOOK_AFTER_S)
-        except BenchError as fault:
-            told = "; ".join(f"{each.kind}: {each.what}, {each.why}" for each in answers) or "nothing"
-            raise BenchError(f"{fault}; the placement service told {told}") from fault
-
-    since_s = load.pause(move)
-    gap, calm = load.arrivals.gap_of(MOVED, since_s), load.arrivals.gap_of(MOVED, calm_s, until_s=since_s)
+    time.sleep(BEFORE_S + LOOK_AFTER_S)
+    since_s = time.monotonic()
+    request = ask(ground.bootstrap, "move", load.id, segment=segment, partitions=(MOVED,), host=target)
+    until_s = _ended(ground, request, timeout_s=MOVE_TIMEOUT_S + load.keys / WARM_KEYS_PER_S_MIN)
+    load.until_resumed(time.monotonic())
+    gap = load.arrivals.gap_of(MOVED, since_s - BEFORE_S, until_s=until_s)
+    calm = load.arrivals.gap_of(MOVED, calm_s, until_s=since_s - BEFORE_S)
     record = next(
         each for each in read_registry(ground.bootstrap, catalogue.MOVES).moves.values() if each.request == request
     )
-    meanwhile, before = beside.arrivals.gap(since_s), beside.arrivals.gap(calm_s, until_s=since_s)
-    return Pause(gap, record.predicted_pause_ms, record.actual_pause_ms, calm, meanwhile, before)
+    return Pause(
+        gap,
+        record.predicted_pause_ms,
+        record.actual_pause_ms,
+        calm,
+        beside=beside.arrivals.gap(since_s - BEFORE_S, until_s=until_s),
+        beside_calm=beside.arrivals.gap(calm_s, until_s=since_s - BEFORE_S),
+    )
+
+
+def _ended(ground: Ground, request: str, *, timeout_s: float) -> float:
+    """Wait until the partition has moved; when the look began that found it so."""
+    answers: list[Decision] = []
+    looked_s = 0.0
+
+    def has_ended() -> bool:
+        nonlocal looked_s
+        looked_s = time.monotonic()
+        answers[:] = answers_to(ground.bootstrap, request)
+        return any(each.kind in ENDS for each in answers)
+
+    time.sleep(LOOK_AFTER_S)
+    try:
+        wait_until(has_ended, timeout_s=timeout_s, what="a move", poll_s=LOOK_AFTER_S)
+    except BenchError as fault:
+        raise BenchError(f"{fault}; the placement service told {_words(answers)}") from fault
+    if not any(each.kind == "moved" for each in answers):
+        raise BenchError(f"the placement service told {_words(answers)}")
+    return looked_s
+
+
+def _words(answers: list[Decision]) -> str:
+    return "; ".join(f"{each.kind}: {each.what}, {each.why}" for each in answers) or "nothing"
 
 
 def plain_faust(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
@@ -137,7 +183,7 @@ def plain_faust(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> li
         arguments = [ground.bootstrap, COUNT_SUM.name, load.source, load.sink, load.id, str(folder)]
         return [sys.executable, program, *arguments, "worker"]
 
-    return _group(ground, PLAIN_FAUST, command, keys=keys, rate_per_s=rate_per_s, moves=moves)
+    return _group(ground, PLAIN_FAUST, command, _until_shared, keys=keys, rate_per_s=rate_per_s, moves=moves)
 
 
 def group_loop(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
@@ -150,7 +196,7 @@ def group_loop(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> lis
         program = str(PROGRAMS / "group_loop.py")
         return [sys.executable, program, ground.bootstrap, load.source, load.sink, changelog, load.id]
 
-    return _group(ground, GROUP_LOOP, command, keys=keys, rate_per_s=rate_per_s, moves=moves)
+    return _group(ground, GROUP_LOOP, command, _until_shared, keys=keys, rate_per_s=rate_per_s, moves=moves)
 
 
 def kafka_streams(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
@@ -165,15 +211,15 @@ def kafka_streams(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> 
         folder.mkdir(exist_ok=True)
         return [*program, ground.bootstrap, COUNT_SUM.name, load.source, load.sink, load.id, str(folder), "standby"]
 
-    return _group(ground, STREAMS, command, rest_s=WARM_S, keys=keys, rate_per_s=rate_per_s, moves=moves)
+    return _group(ground, STREAMS, command, _until_warm, keys=keys, rate_per_s=rate_per_s, moves=moves)
 
 
 def _group(
     ground: Ground,
     name: str,
     command: Callable[[Stream, int], list[str]],
+    until_joined: Callable[[Ground, Stream], None],
     *,
-    rest_s: float = JOIN_S,
     keys: int,
     rate_per_s: int,
     moves: int,
@@ -181,6 +227,7 @@ def _group(
     pauses: list[Pause] = []
     with stream(ground, keys=keys, rate_per_s=rate_per_s) as load, _members(ground, load, command) as members:
         load.until_loaded()
+        until_joined(ground, load)
         for number in range(moves):
             ground.say(f"{name}: move {number + 1} of {moves}")
             leaving = number % 2
@@ -188,9 +235,28 @@ def _group(
             pauses.append(Pause(load.arrivals.gap(since_s)))
             load.until_caught_up()
             members[leaving] = started(ground, command(load, leaving), f"{load.id}-{leaving}.log")
-            time.sleep(rest_s)  # what its coming costs is another rebalance, not a move
+            until_joined(ground, load)  # what its coming costs is another rebalance, not a move
             load.until_caught_up()
     return pauses
+
+
+def _until_warm(_ground: Ground, _load: Stream) -> None:
+    """Nobody tells when a standby of Kafka Streams has all state."""
+    time.sleep(WARM_S)
+
+
+def _until_shared(ground: Ground, load: Stream) -> None:
+    """Each of two members of the group owns one of the two partitions."""
+
+    def is_shared() -> bool:
+        group = ground.client.describe_consumer_groups([load.id])[load.id].result()
+        owned = [
+            {each.partition for each in member.assignment.topic_partitions if each.topic == load.source}
+            for member in group.members
+        ]
+        return sorted(map(len, owned)) == [1, 1]
+
+    wait_until(is_shared, timeout_s=JOIN_TIMEOUT_S, what="two members that share the partitions", poll_s=0.5)
 
 
 @contextmanager

@@ -60,8 +60,10 @@ class Arrivals:
 
     @staticmethod
     def _longest_ms(times: list[float], since_s: float, until_s: float = math.inf) -> float:
-        seen = [at_s for at_s in times[-200_000:] if since_s <= at_s <= until_s]
-        return max((1_000 * (after - before) for before, after in pairwise(seen)), default=0.0)
+        """Of gaps that began in this time: one that has begun counts whole, however late it ends."""
+        seen = [at_s for at_s in times[-200_000:] if since_s <= at_s]
+        begun = (1_000 * (after - before) for before, after in pairwise(seen) if before <= until_s)
+        return max(begun, default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,16 @@ class Stream:
         """Do it, and wait until results come again on both partitions; the time from which to look for a gap."""
         since_s = time.monotonic() - BEFORE_S
         move()
-        done_s = time.monotonic() + AFTER_S
+        self.until_resumed(time.monotonic() + AFTER_S)
+        return since_s
+
+    def until_resumed(self, since_s: float) -> None:
+        """Both partitions have had results since then."""
         wait_until(
-            lambda: all(times[-1] > done_s for times in self.arrivals.at_s),
+            lambda: all(times[-1] > since_s for times in self.arrivals.at_s),
             timeout_s=RESUME_TIMEOUT_S,
             what="results after a move",
         )
-        return since_s
 
     def _is_even(self) -> bool:
         since_s = time.monotonic() - 1.0

@@ -19,7 +19,6 @@ def run(arguments: Sequence[str]) -> None:
         {
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
-            "linger.ms": 0,
             "queue.buffering.max.messages": 100_000,
             "log_level": 0,
         }
