@@ -3,11 +3,13 @@
     pause = takeover + changes the standby has not yet read / rate of restoring
 
 The takeover is what no size explains: telling the origin, the batch it is at, its commit, fencing, the first fetch. It
-depends on the two hosts, how fast they are and how far from their brokers; so the median of the last moves between the
-same two counts, else of those that had one of them in common, else of all. A median, because the pause of a busy
-moment says nothing about the next one.
+depends on what is moved (where its state is kept, how long a batch takes) and on the two hosts, how fast they are and
+how far from their brokers. So the median of the last moves of the same segment between the same two counts, else of
+those between the same two, else of the same segment, else of those that had one host in common, else of all. A median,
+because the pause of a busy moment says nothing about the next one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -34,6 +36,7 @@ class PauseParams:
 class Takeover:
     """One that was measured."""
 
+    segment: str
     origin: str
     target: str
     took_ms: float
@@ -46,23 +49,26 @@ class PauseModel:
     params: PauseParams = PauseParams()
     seen: tuple[Takeover, ...] = ()
 
-    def predict(self, origin: str | None, target: str | None, *, unread_changes: int) -> float:
-        """Milliseconds, for a target that has so many changes still to read. None: whichever hosts."""
-        return self._takeover_ms(origin, target) + self._restore_ms(unread_changes)
+    def predict(self, segment: str | None, origin: str | None, target: str | None, *, unread_changes: int) -> float:
+        """Milliseconds, for a target that has so many changes still to read. None: whichever."""
+        return self._takeover_ms(segment, origin, target) + self._restore_ms(unread_changes)
 
-    def learn(self, actual_ms: float, origin: str, target: str, *, unread_changes: int) -> "PauseModel":
+    def learn(self, actual_ms: float, segment: str, origin: str, target: str, *, unread_changes: int) -> "PauseModel":
         """The model after one more measured pause."""
-        took = Takeover(origin, target, max(1.0, actual_ms - self._restore_ms(unread_changes)))
+        took = Takeover(segment, origin, target, max(1.0, actual_ms - self._restore_ms(unread_changes)))
         return replace(self, seen=(*self.seen, took)[-self.params.remembered :])
 
-    def _takeover_ms(self, origin: str | None, target: str | None) -> float:
-        same = [each.took_ms for each in self.seen if (each.origin, each.target) == (origin, target)]
-        alike = [each.took_ms for each in self.seen if each.origin == origin or each.target == target]
-        everything = [each.took_ms for each in self.seen]
-        for circle in (same, alike):
+    def _takeover_ms(self, segment: str | None, origin: str | None, target: str | None) -> float:
+        ways = [each for each in self.seen if (each.origin, each.target) == (origin, target)]
+        same = [each for each in self.seen if each.segment == segment]
+        alike = [each for each in self.seen if each.origin == origin or each.target == target]
+        for circle in ([each for each in ways if each.segment == segment], ways, same, alike):
             if len(circle) >= self.params.enough:
-                return median(circle[-self.params.newest :])
-        return median(everything[-self.params.newest :]) if everything else self.params.takeover_ms
+                return self._median_ms(circle)
+        return self._median_ms(self.seen) if self.seen else self.params.takeover_ms
+
+    def _median_ms(self, circle: Sequence[Takeover]) -> float:
+        return median(each.took_ms for each in circle[-self.params.newest :])
 
     def _restore_ms(self, unread_changes: int) -> float:
         return 1_000 * unread_changes / self.params.restore_per_s

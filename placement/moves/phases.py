@@ -68,13 +68,14 @@ def advance(move: Move, facts: Facts, *, now_ms: int, params: MoveParams) -> tup
     moved = replace(move, phase=step.phase, since_ms=now_ms, trouble=step.trouble or move.trouble)
     if step.phase is Phase.DRAINING and move.phase is Phase.WARMING:
         moved = replace(moved, paused_ms=now_ms)
-    if step.phase is Phase.RELEASING:
+    if step.phase in (Phase.RELEASING, Phase.ROLLED_BACK):
         moved = _with_pause(moved, facts)
     return moved, step.effects
 
 
 def _with_pause(move: Move, facts: Facts) -> Move:
-    """The pause: from the last record at the origin, if it said so, until the target runs. By what hosts have told.
+    """The pause: from the last record at the origin, if it said so, until the target runs, or the origin again. By what
+    hosts have told.
 
     It does not begin before the order to stop: where nothing came, the last record may be an hour old.
     """

@@ -119,11 +119,17 @@ def _over_budget(
 
 
 def _spent(moves: Iterable[Move], since_ms: int) -> dict[tuple[str, int], float]:
-    """How long each partition has paused for moves since then; of those under way, what was predicted."""
+    """How long each partition has paused for moves since then.
+
+    Of moves under way, what was predicted. One that was given up after it had paused its partition has paused it at
+    least until then; one that was given up before has not.
+    """
     spent_ms: dict[tuple[str, int], float] = {}
     for move in moves:
         pause_ms = move.actual_pause_ms if move.actual_pause_ms is not None else move.predicted_pause_ms
-        if pause_ms is not None and move.since_ms >= since_ms and move.phase is not Phase.ABANDONED:
+        if move.phase is Phase.ABANDONED:
+            pause_ms = float(move.since_ms - move.paused_ms) if move.paused_ms is not None else None
+        if pause_ms is not None and move.since_ms >= since_ms:
             spent_ms[move.slot] = spent_ms.get(move.slot, 0.0) + pause_ms
     return spent_ms
 

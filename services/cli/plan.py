@@ -139,7 +139,7 @@ def _moves(view: RegistryView, plan: CommittedPlan) -> list[dict[str, Any]]:
     for (segment, partition), each in sorted(view.placements.items()):
         target = plan.hosts.get(segment)
         if each.flow == plan.flow and target is not None and each.host not in (target, None):
-            pause_ms = model.predict(each.host, target, unread_changes=0)
+            pause_ms = model.predict(segment, each.host, target, unread_changes=0)
             moves.append(
                 {
                     "segment": segment,

@@ -99,9 +99,9 @@ class Carriage:
         return self._forecast(slot, origin, target, situation).now_ms
 
     def _forecast(self, slot: Slot, origin: str | None, target: str, situation: Situation) -> Forecast:
-        calm_ms = self._model.predict(origin, target, unread_changes=0)
+        calm_ms = self._model.predict(slot[0], origin, target, unread_changes=0)
         unread = _unread(slot, target, situation)
-        return Forecast(self._model.predict(origin, target, unread_changes=unread), calm_ms)
+        return Forecast(self._model.predict(slot[0], origin, target, unread_changes=unread), calm_ms)
 
     def carry_on(self, situation: Situation) -> Iterator[Entry]:
         """What is to be written now for all moves, each as far as it goes."""
@@ -222,7 +222,11 @@ class Carriage:
             return
         if move.actual_pause_ms is not None and move.unread_changes is not None:
             self._model = self._model.learn(
-                move.actual_pause_ms, move.origin, move.target, unread_changes=move.unread_changes
+                move.actual_pause_ms,
+                move.segment,
+                move.origin,
+                move.target,
+                unread_changes=move.unread_changes,
             )
 
     def _forget_old(self, now_ms: int) -> None:
@@ -243,9 +247,13 @@ def _is_ready(standby: StandbyStatus, move: Move, now_ms: int) -> bool:
 
 
 def _unread(slot: Slot, target: str, situation: Situation) -> int:
-    """Changes of a partition that a host which follows it has not read, as it said last."""
+    """Changes of a partition that a host which follows it has not read, as it said lately.
+
+    A target that does not follow yet will when the partition is handed over: it is warmed up first.
+    """
     standby = situation.view.standbys.get((*slot, target))
-    return standby.lag if standby is not None else 0
+    is_fresh = standby is not None and standby.is_ready and standby.reported_ms >= situation.now_ms - WORD_MS_MAX
+    return standby.lag if standby is not None and is_fresh else 0
 
 
 def _written(before: Placement, move: Move, effect: Effect, *, now_ms: int) -> Placement:

@@ -86,13 +86,22 @@ class Situation:
             and (status.host, status.epoch, status.state) == (placement.host, placement.epoch, "running")
         )
 
-    def best_host(self, *, apart_from: frozenset[str] = frozenset(), prefer: tuple[str, ...] = ()) -> str | None:
-        """The first open host of `prefer`, else the open host with the fewest partitions for its capacity."""
+    def best_host(
+        self,
+        *,
+        apart_from: frozenset[str] = frozenset(),
+        prefer: tuple[str, ...] = (),
+        coming: Mapping[str, int] | None = None,
+    ) -> str | None:
+        """The first open host of `prefer`, else the open host with the fewest partitions for its capacity.
+
+        `coming`: partitions that are on their way to a host and count as its own.
+        """
         candidates = [host for host in sorted(self.live) if self.is_open(host) and host not in apart_from]
         for host in prefer:
             if host in candidates:
                 return host
-        owned = dict.fromkeys(candidates, 0)
+        owned = {host: (coming or {}).get(host, 0) for host in candidates}
         for placement in self.view.placements.values():
             if placement.host in owned:
                 owned[placement.host] += 1

@@ -1,5 +1,6 @@
 """People's wishes: approvals and moves, each answered by a decision; and hosts that are to be left."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from services.placement.carriage import Carriage
@@ -168,12 +169,14 @@ def _move(request: Request, situation: Situation, carriage: Carriage, params: Pl
 def leave_drained(situation: Situation, carriage: Carriage, resting: set[tuple[Slot, str]]) -> Iterator[Entry]:
     """Moves away from hosts that are to be left. `resting`: what was tried and is not tried again at once."""
     under_way = carriage.under_way()
+    coming = Counter(move.target for move in under_way.values())
     for host in situation.drained():
         for slot, placement in sorted(situation.view.placements.items()):
             if placement.host != host or slot in under_way or host in situation.lost or (slot, host) in resting:
                 continue
-            target = situation.best_host(apart_from=frozenset({host}))
+            target = situation.best_host(apart_from=frozenset({host}), coming=coming)
             if target is not None:
+                coming[target] += 1
                 resting.add((slot, host))
                 more = {"plan": placement.plan, "request": f"drain/{host}"}
                 yield carriage.propose(placement, target, f"host {host} is drained", situation, **more)

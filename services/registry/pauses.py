@@ -11,7 +11,9 @@ def pause_model(view: RegistryView) -> PauseModel:
     lessons = sorted((move for move in view.moves.values() if _teaches(move)), key=lambda each: each.since_ms)
     for move in lessons[-model.params.remembered :]:
         assert move.actual_pause_ms is not None, move
-        model = model.learn(move.actual_pause_ms, move.origin, move.target, unread_changes=move.unread_changes or 0)
+        model = model.learn(
+            move.actual_pause_ms, move.segment, move.origin, move.target, unread_changes=move.unread_changes or 0
+        )
     return model
 
 
@@ -20,6 +22,6 @@ def _teaches(move: MoveRecord) -> bool:
     return known and move.phase == "done" and move.trouble is None
 
 
-def predicted_pause_ms(view: RegistryView, origin: str | None = None, target: str | None = None) -> float:
-    """For a partition whose standby is warm, between these hosts, or whichever they are."""
-    return pause_model(view).predict(origin, target, unread_changes=0)
+def predicted_pause_ms(view: RegistryView) -> float:
+    """For a partition whose standby is warm, whichever it is and wherever it goes."""
+    return pause_model(view).predict(None, None, None, unread_changes=0)

@@ -345,7 +345,7 @@ class Leaders:
         model = pause_model(view)
         if model.seen:
             for flow in self.flows:
-                self._body.tell_leader(flow, PauseTold(model.predict(None, None, unread_changes=0)))
+                self._body.tell_leader(flow, PauseTold(model.predict(None, None, None, unread_changes=0)))
 
     def _term(self, flow: str) -> int | None:
         return self._leases.term(lease_of(flow))

@@ -357,7 +357,7 @@ def _warning_samples(seen: Seen, kind: str, which: Flags, holds_s: int, seed: in
 
 def pause_sample(seed: int) -> Sample:
     """What the lead of a warning is held against: the pause predicted for a move when none has been measured yet."""
-    pause_ms = PauseModel().predict(None, None, unread_changes=0)
+    pause_ms = PauseModel().predict(None, None, None, unread_changes=0)
     return Sample("pause predicted for a move", pause_ms / 1e3, "s", seed=seed)
 
 

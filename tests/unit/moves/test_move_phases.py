@@ -169,6 +169,13 @@ def test_what_was_idle_before_the_move_paused_only_for_the_move() -> None:
     assert (60.0, NOW_MS - 80) == (after.actual_pause_ms, after.paused_ms)
 
 
+def test_a_move_that_went_back_paused_its_partition_until_the_origin_ran_again() -> None:
+    """Nobody worked all that time: the next move must not be allowed as if it had been the predicted moment."""
+    back = facts(**BACK, told=told("a", 8, "running"), drained_epoch=6, stopped_ms=NOW_MS - 70)
+    after, _ = advance(move(Phase.RETURNING), back, now_ms=NOW_MS, params=PARAMS)
+    assert (Phase.ROLLED_BACK, 50.0) == (after.phase, after.actual_pause_ms)
+
+
 def test_words_of_another_epoch_or_host_do_not_count() -> None:
     """The former owner still reports while it drains."""
     for word in (told("a", 6, "running"), told("b", 6, "running"), told("c", 7, "running")):

@@ -85,30 +85,49 @@ def test_what_a_move_was_granted_when_it_began_is_not_held_against_it() -> None:
         assert dear is judged, now_ms
 
 
+def test_a_move_that_was_given_up_after_it_had_paused_its_partition_counts() -> None:
+    """Its origin was lost on the way back, say: nobody worked for all that time. Given up before, it cost nothing."""
+    given_up = replace(move(1, Phase.ABANDONED, partition=7), predicted_pause_ms=60.0)
+    assert "begin" == rulings([given_up, move(2, partition=7)], budget_ms=100)["m2"][0]
+    given_up = replace(given_up, paused_ms=NOW_MS - 20_000)
+    assert "wait" == rulings([given_up, move(2, partition=7)], budget_ms=100)["m2"][0]
+
+
 def test_the_prediction_follows_what_was_measured() -> None:
     """The first measurement replaces what was assumed; what the standby has still to read counts apart from it."""
     model = PauseModel(PauseParams(takeover_ms=80, restore_per_s=100_000))
-    assert 80 + 10 == model.predict("a", "b", unread_changes=1_000)
-    model = model.learn(50.0, "a", "b", unread_changes=1_000)
-    assert 40 == model.predict("c", "d", unread_changes=0)
+    assert 80 + 10 == model.predict("s", "a", "b", unread_changes=1_000)
+    model = model.learn(50.0, "s", "a", "b", unread_changes=1_000)
+    assert 40 == model.predict("s", "c", "d", unread_changes=0)
 
 
 def test_moves_between_the_same_hosts_tell_most() -> None:
     """A slow host, or one far from its brokers, takes its time; and one busy moment says nothing."""
     model = PauseModel()
     for pause_ms in (50.0, 900.0, 52.0, 48.0):
-        model = model.learn(pause_ms, "a", "b", unread_changes=0)
+        model = model.learn(pause_ms, "s", "a", "b", unread_changes=0)
     for pause_ms in (300.0, 310.0, 290.0):
-        model = model.learn(pause_ms, "edge", "b", unread_changes=0)
-    assert 51.0 == model.predict("a", "b", unread_changes=0)
-    assert 300.0 == model.predict("edge", "b", unread_changes=0)
-    assert 300.0 == model.predict("edge", "new", unread_changes=0), "one of the two is known"
-    assert 290.0 == model.predict(None, None, unread_changes=0), "the middle of all"
+        model = model.learn(pause_ms, "s", "edge", "b", unread_changes=0)
+    assert 51.0 == model.predict("s", "a", "b", unread_changes=0)
+    assert 300.0 == model.predict("s", "edge", "b", unread_changes=0)
+    assert 300.0 == model.predict("t", "edge", "new", unread_changes=0), "one of the two is known"
+    assert 290.0 == model.predict(None, None, None, unread_changes=0), "the middle of all"
+
+
+def test_moves_of_the_same_segment_between_the_same_hosts_tell_most_of_all() -> None:
+    """State on disk, or a function that takes its time, are a segment's own; small ones beside it say nothing of it."""
+    model = PauseModel()
+    for pause_ms in (50.0, 52.0, 48.0):
+        model = model.learn(400.0, "large", "a", "b", unread_changes=0)
+        model = model.learn(pause_ms, "small", "a", "b", unread_changes=0)
+    assert 400.0 == model.predict("large", "a", "b", unread_changes=0)
+    assert 50.0 == model.predict("small", "a", "b", unread_changes=0)
+    assert 400.0 == model.predict("large", "c", "d", unread_changes=0), "elsewhere, too, where nothing else is known"
 
 
 def test_the_past_is_forgotten() -> None:
     """A machine that has become slower is believed after a few moves."""
     model = PauseModel(PauseParams(newest=3, enough=1, remembered=4))
     for pause_ms in (50.0, 50.0, 50.0, 200.0, 210.0):
-        model = model.learn(pause_ms, "a", "b", unread_changes=0)
-    assert (4, 200.0) == (len(model.seen), model.predict("a", "b", unread_changes=0))
+        model = model.learn(pause_ms, "s", "a", "b", unread_changes=0)
+    assert (4, 200.0) == (len(model.seen), model.predict("s", "a", "b", unread_changes=0))

@@ -1,5 +1,6 @@
 """What the active instance decides: plans, moves, lost hosts, policies and wishes, look by look."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -257,6 +258,15 @@ def test_a_lost_host_sets_few_partitions_in_motion_at_once(office: Any) -> None:
             office.says(each.host, partition, each.epoch)
     office.look()
     assert 50 == sum(host != "a" for host, _ in office.owners())
+
+
+def test_what_leaves_a_drained_host_is_spread(office: Any) -> None:
+    """All moves are proposed at one look: who is on the way to a host counts, or one host would get everything."""
+    office.partitions = 6
+    office.running_on("a")
+    office.rule("host", "a", "drained")
+    office.look()
+    assert {"b": 3, "c": 3} == Counter(each.target for each in office.view.moves.values())
 
 
 def test_everything_leaves_a_drained_host_and_nothing_comes(office: Any, pick: Any) -> None:
