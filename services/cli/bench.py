@@ -195,6 +195,7 @@ def placement(
             Params(world_file=world or WORLD_FILE, flows=flows, rate_per_s=rate, rounds=rounds, seed=seed),
             load_settings().settings,
             say=status.update,
+            warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     option = f" --world {world}" if world is not None else ""
     found = results(

@@ -6,7 +6,8 @@ told what the world file says. Edges are then led where it is best for the place
 placement service's own work, which would take its time over it.
 
 A prediction is made before what it predicts is measured: that of the ants is what their leaders had published, those of
-the others what the model says at the moment of choice, from what was measured under the placement before.
+the others what the model says at the moment of choice, and what the flow took beyond the model in the turn before
+(decision 0262: leaders do the same).
 """
 
 import asyncio
@@ -21,6 +22,7 @@ import psutil
 from placement.evaluator import evaluate
 from placement.leading import LeadingParams, plan_leaders
 from placement.model import Placement
+from placement.moves import ENDED
 from placement.strategies import STRATEGIES, NoFeasibleHost
 from services.embedded.world import World as PlayedWorld
 from services.host.segment_plan import partitions_of
@@ -35,10 +37,10 @@ from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
 from services.registry.told_latency import told_latency
-from services.registry.view import RegistryView
+from services.registry.view import RegistryView, Slot
 from services.registry.write import write
 from services.whatif.recorded import Recorded, read_recorded
-from services.whatif.world import world_of
+from services.whatif.world import World, world_of
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.messages import FlowRevision
@@ -47,6 +49,7 @@ ANTS = "ants"
 OTHERS = ("random", "producer", "consumer", "centralised")
 TIMEOUT_S, ANSWER_TIMEOUT_S = 180.0, 60.0
 LEADING = LeadingParams(gain_ms_min=0.5)
+ASK_AGAIN_S = 20.0
 LOOK_S = 1.0
 """A look at the registry takes processor time, too."""
 
@@ -82,6 +85,7 @@ class Contest:
     rounds: int
     seed: int
     say: Say
+    warn: Say
 
     def prepare(self) -> None:
         """Topics, each led in the region where it is written or read."""
@@ -90,22 +94,39 @@ class Contest:
         )
 
     def run(self) -> list[Turn]:
-        """All turns. Who begins changes from round to round; in the first one it is the ants."""
+        """All turns. Who begins changes from round to round; in the first one it is the ants.
+
+        A round that can't be brought to its end is told and left out: strategies are compared round by round.
+        """
         found, published_ms = self._ants()
-        turns = []
-        names = (ANTS, *OTHERS)
+        turns: list[Turn] = []
+        beyond_ms: dict[str, float] = {}
         for number in range(self.rounds):
-            first = number % len(names)
-            for name in (*names[first:], *names[:first]):
-                title = f"round {number + 1} of {self.rounds}, {name}"
-                if name == ANTS:
-                    placement, predicted_ms = found, published_ms
-                else:
-                    placement, predicted_ms = self._choice(name, Random(f"{self.seed}/{number}"))
-                self.say(f"{title}: moving")
-                self._move(placement)
-                measured_ms, busy_share = self._measured(title)
-                turns.append(Turn(name, number, measured_ms, predicted_ms, busy_share))
+            try:
+                turns += self._round(number, found, published_ms, beyond_ms)
+            except BenchError as fault:
+                self.warn(f"round {number + 1} of {self.rounds} is left out: {fault}")
+        if not turns:
+            raise BenchError("no round came to its end")
+        return turns
+
+    def _round(
+        self, number: int, found: Placement, published_ms: Mapping[str, float], beyond_ms: dict[str, float]
+    ) -> list[Turn]:
+        """`beyond_ms`: what flows took beyond the model in the turn before, kept up to date."""
+        turns: list[Turn] = []
+        names = (ANTS, *OTHERS)
+        first = number % len(names)
+        for name in (*names[first:], *names[:first]):
+            title = f"round {number + 1} of {self.rounds}, {name}"
+            placement = found if name == ANTS else self._choice(name, Random(f"{self.seed}/{number}"))
+            modelled_ms = self._modelled(placement)
+            self.say(f"{title}: moving")
+            self._move(placement)
+            measured_ms, busy_share = self._measured(title)
+            predicted_ms = published_ms if name == ANTS else _sums(modelled_ms, beyond_ms)
+            turns.append(Turn(name, number, measured_ms, predicted_ms, busy_share))
+            beyond_ms |= {flow: measured_ms[flow] - modelled_ms[flow] for flow in measured_ms}
         return turns
 
     def _ants(self) -> tuple[Placement, dict[str, float]]:
@@ -127,24 +148,28 @@ class Contest:
                 wait_answer(self.bootstrap, request, timeout_s=ANSWER_TIMEOUT_S, whom="no leader")
             except RegistryError:
                 self.say("a leader gives no answer; what it has published before counts")
-        time.sleep(LOOK_S)  # what a leader decided is carried out at once
-        self._until(lambda view: _runs_at(view, _planned(view, self.routes)), "all moves of the ants to end")
         for route in self.routes:
             lay_down(self.bootstrap, "flow", route.flow, "freeze")
-        self._until(lambda view: _runs_at(view, {}), "all flows to rest")
+        time.sleep(LOOK_S)  # what a leader decided before is carried out at once, and nothing after
+        self._until(lambda view: _runs_at(view, {}) and not _moving(view), "all moves of the ants to end")
         view = read_registry(self.bootstrap, catalogue.DECISIONS)
         return world_of(view, self._recorded()).placement(), published(view, [route.flow for route in self.routes])
 
-    def _choice(self, name: str, rng: Random) -> tuple[Placement, dict[str, float]]:
-        """Where a strategy puts the flows, and what the model says of it now, before anything moves."""
-        world = world_of(read_registry(self.bootstrap), self._recorded())
-        problem = world.problem()
+    def _choice(self, name: str, rng: Random) -> Placement:
+        """Where a strategy puts the flows."""
         try:
-            placement = STRATEGIES[name]().place(problem, rng=rng).placement
+            return STRATEGIES[name]().place(self._world().problem(), rng=rng).placement
         except NoFeasibleHost as fault:
             raise BenchError(f"{name} finds no placement: {fault}") from fault
-        worth = evaluate(problem, placement)
-        return placement, {flow: worth.of(flow).latency.mean_ms + world.hops_ms[flow] for flow in world.flows}
+
+    def _modelled(self, placement: Placement) -> dict[str, float]:
+        """What the model says of it now, before anything moves."""
+        world = self._world()
+        worth = evaluate(world.problem(), placement)
+        return {flow: worth.of(flow).latency.mean_ms + world.hops_ms[flow] for flow in world.flows}
+
+    def _world(self) -> World:
+        return world_of(read_registry(self.bootstrap), self._recorded())
 
     def _measured(self, title: str) -> tuple[dict[str, float], float]:
         """The median latency of each flow where it runs now, and how busy the machine was."""
@@ -180,18 +205,32 @@ class Contest:
         return read_recorded(self.bootstrap, until_ms=time.time_ns() // 1_000_000)
 
     def _move(self, placement: Placement) -> None:
-        view = read_registry(self.bootstrap)
-        for flow, segment, host in placement.spots:
-            placed = {slot: each.host for slot, each in view.placements.items() if slot[0] == segment}
-            partitions = tuple(sorted(number for (_, number), at in placed.items() if at not in (None, host)))
-            if partitions:
-                ask(self.bootstrap, "move", flow, segment=segment, partitions=partitions, host=host)
-        wanted = {segment: host for _, segment, host in placement.spots}
-        self._until(lambda view: _runs_at(view, wanted), "all partitions to have moved")
+        """By requests as a person makes them; a move that was refused or came to nothing is asked for again."""
+        wanted = {segment: (flow, host) for flow, segment, host in placement.spots}
+        asked_s = -ASK_AGAIN_S
+
+        def is_there(view: RegistryView) -> bool:
+            nonlocal asked_s
+            if _runs_at(view, {segment: host for segment, (_, host) in wanted.items()}) and not _moving(view):
+                return True
+            if time.monotonic() - asked_s >= ASK_AGAIN_S:
+                asked_s = time.monotonic()
+                moving = _moving(view)
+                for segment, (flow, host) in wanted.items():
+                    elsewhere = tuple(
+                        slot[1]
+                        for slot, each in sorted(view.placements.items())
+                        if slot[0] == segment and each.host not in (None, host) and slot not in moving
+                    )
+                    if elsewhere:
+                        ask(self.bootstrap, "move", flow, segment=segment, partitions=elsewhere, host=host)
+            return False
+
+        self._until(is_there, "all partitions to have moved")
 
     def _until(self, condition: Callable[[RegistryView], bool], what: str) -> None:
         wait_until(
-            lambda: condition(read_registry(self.bootstrap, catalogue.SEGMENTS_STATUS)),
+            lambda: condition(read_registry(self.bootstrap, catalogue.SEGMENTS_STATUS, catalogue.MOVES)),
             timeout_s=TIMEOUT_S,
             what=what,
             poll_s=LOOK_S,
@@ -210,14 +249,14 @@ def published(view: RegistryView, flows: Sequence[str]) -> dict[str, float]:
     return {flow: latency_ms for flow, (_, latency_ms) in found.items()}
 
 
-def _planned(view: RegistryView, routes: tuple[Route, ...]) -> dict[str, str]:
-    """Where each segment should be by its leader's newest plan."""
-    return {
-        segment: host
-        for route in routes
-        if route.flow in view.plans
-        for segment, host in view.plans[route.flow].hosts.items()
-    }
+def _sums(modelled_ms: Mapping[str, float], beyond_ms: Mapping[str, float]) -> dict[str, float]:
+    return {flow: each_ms + beyond_ms.get(flow, 0.0) for flow, each_ms in modelled_ms.items()}
+
+
+def _moving(view: RegistryView) -> set[Slot]:
+    """The partitions that a move cares for."""
+    ended = {phase.value for phase in ENDED}
+    return {(each.segment, each.partition) for each in view.moves.values() if each.phase not in ended}
 
 
 def _known(route: Route, view: RegistryView) -> KnownFlow:

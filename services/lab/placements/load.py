@@ -101,7 +101,7 @@ class Load:
                 for topic in topics:
                     user = number % USERS
                     row = {"id": number, "user": f"u{user}", "team": user % TEAMS, "sent": time.time_ns() // 1_000}
-                    producer.produce(topic, json.dumps(row), str(number))
+                    _send_one(producer, topic, json.dumps(row), str(number))
             sent = due
             producer.poll(0)
         producer.flush(5)
@@ -118,3 +118,12 @@ class Load:
                 latency_ms = (time.time_ns() / 1e3 - json.loads(message.value() or b"{}")["sent"]) / 1e3
                 self._latencies_ms.setdefault(flows[str(message.topic())], []).append(latency_ms)
         consumer.close()
+
+
+def _send_one(producer: Producer, topic: str, value: str, key: str) -> None:
+    """Where the client's queue is full there is a moment's wait, and no end of the sender."""
+    while True:
+        try:
+            return producer.produce(topic, value, key)
+        except BufferError:
+            producer.poll(0.01)

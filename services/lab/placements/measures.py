@@ -44,7 +44,7 @@ class Params:
         assert min(self.watch_s, self.settle_s, self.measure_s) > 0, self
 
 
-def measure(params: Params, settings: Settings, *, say: Say) -> list[Row]:
+def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[Row]:
     """Latency of the same flows under each strategy, and how well the model foretold it."""
     world = load_world(params.world_file)
 
@@ -76,6 +76,7 @@ def measure(params: Params, settings: Settings, *, say: Say) -> list[Row]:
                 rounds=params.rounds,
                 seed=params.seed,
                 say=say,
+                warn=warn,
             )
             contest.prepare()
             load.start()
