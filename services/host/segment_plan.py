@@ -33,6 +33,7 @@ class Input:
     `idle_ms`: how long a partition may be silent until nobody waits for it; None for an edge, whose writers say so.
     `tells`: whether what can't be read, or comes late, is set aside by this segment. Of those that read a source one
     does, so that each such record is told once. `server`: the flow to which an edge topic belongs, if it is another.
+    `writer`: the segment that writes an edge; what others left there, of a revision before, is not for us.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Input:
     idle_ms: int | None
     tells: bool = True
     server: str | None = None
+    writer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +140,15 @@ def plan_segment(
             count = _count(topic_partitions, source.topic, source.name)
             tells = _first_reader(graph, source.name) == segment_id
             return Input(input_name(edge), source.topic, count, source, read[source.name], 0, source.idle_ms, tells)
-        upstream = partitions_of(graph, _writer(graph, edge), topic_partitions)
+        writer = _writer(graph, edge)
+        upstream = partitions_of(graph, writer, topic_partitions)
         count = edge.rekey.partitions if edge.rekey else upstream
         topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
         if topic in served:
-            other = served[topic]
-            return Input(input_name(edge), other.topic, count, None, None, upstream, None, server=other.tap.server)
-        return Input(input_name(edge), topic, count, None, None, upstream, None)
+            other, tap = served[topic], served[topic].tap
+            name, by = input_name(edge), tap.server_segment
+            return Input(name, other.topic, count, None, None, upstream, None, server=tap.server, writer=by)
+        return Input(input_name(edge), topic, count, None, None, upstream, None, writer=writer.id)
 
     def output_of(edge: Edge) -> Output:
         if edge.kind == "sink":

@@ -77,7 +77,7 @@ class TaskInputs:
             yield self._from_source(name, each, each.intake, records, now_ms)
         else:
             for record in records:
-                yield self._from_edge(name, each.at, record, now_ms)
+                yield self._from_edge(name, each, record, now_ms)
         each.next_offset = records[-1].offset + 1
 
     def moved(self, *, now_ms: int) -> list[tuple[str, Batch]]:
@@ -149,8 +149,13 @@ class TaskInputs:
             dropped,
         )
 
-    def _from_edge(self, name: str, at: TopicPartition, record: Record, now_ms: int) -> Parcel:
+    def _from_edge(self, name: str, each: TaskInput, record: Record, now_ms: int) -> Parcel:
+        at = each.at
         block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)
+        if block.segment != each.plan.writer:
+            # What a former revision's segment computed; the present one sends all of it anew.
+            nothing = Batch.empty(self.watermark_ms(name))
+            return Parcel(nothing, nothing, [], Origin(block.origin_topic, block.origin_partition, 0))
         sent = Batch(block.values, block.keys, block.times_ms, block.offsets, block.watermark_ms)
         batch, late = self._watermarks.admit(name, block.partition, sent, now_ms=now_ms)
         if rests(record.headers):

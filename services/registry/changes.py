@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 
 from services.registry.errors import RegistryError
+from services.registry.revisions import check_no_history_twice
 from services.registry.view import RegistryView, Slot
 from services.sharing.counts import fixed_taps
 from services.sharing.revisions import check_serving, taps_of
 from topics import catalogue
+from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
 from topics.messages import FlowRevision, Message, Placement
 from topics.topic import Topic
@@ -24,7 +26,8 @@ def submitted(
 ) -> list[Entry]:
     """The flow as it is written now, running where `placed` says. What is so already is not written again.
 
-    Raises RegistryError if it shares segments with others and could not go on doing so.
+    Raises RegistryError if it shares segments with others and could not go on doing so, or if part of it would get its
+    history a second time.
     """
     name = graph.spec.name
     known = view.flows.get(name)
@@ -36,6 +39,8 @@ def submitted(
     else:
         check_serving(view, graph)
         taps_of(view, graph)
+        if known is not None:
+            check_no_history_twice(parse_graph(known.text), graph)
         revision = known.revision + 1 if known is not None else 1
         flow = FlowRevision(
             flow=name,

@@ -9,7 +9,9 @@ from services.host.remembered import Note, Remembered
 from services.host.segment_plan import Input
 from services.host.task_input import TaskInputs
 from services.operators.batch import Batch
+from topics.catalogue import EDGE
 from topics.flow.specs import Source
+from topics.messages import Block
 
 SOURCE = Source("packets", "packets", event_time="ts", lateness_ms=0)
 PLAN = Input("packets", "packets", 1, SOURCE, None, 0, 1_000)
@@ -70,3 +72,29 @@ def test_records_keep_their_offsets_also_where_there_are_gaps(offsets: tuple[int
     (parcel,) = TaskInputs([PLAN], 0).read("packets", records, now_ms=0)
     assert [offsets[1]] == [failure.offset for failure in parcel.failures]
     assert [offsets[0], offsets[2]] == list(parcel.batch.offsets)
+
+
+def test_what_another_revision_s_segment_left_on_an_edge_is_passed_over() -> None:
+    """A reader that begins anew finds blocks of the filter before: counted, they would be wrong, and the time that they
+    tell would make all that the new filter sends late."""
+    edge = Input("paid", "edge", 1, None, None, 1, None, writer="shop.new")
+
+    def block(segment: str, time_ms: int) -> SimpleNamespace:
+        sent = Block(
+            segment=segment,
+            partition=0,
+            epoch=1,
+            origin_topic="sales",
+            origin_partition=0,
+            values=[{"town": "Bath"}],
+            keys=[None],
+            times_ms=[time_ms],
+            offsets=[0],
+            watermark_ms=time_ms,
+        )
+        return SimpleNamespace(value=EDGE.codec.encode(sent, topic="edge"), offset=0, headers=())
+
+    inputs = TaskInputs([edge], 0)
+    old, new = inputs.read("paid", [block("shop.old", 9_000), block("shop.new", 1_000)], now_ms=0)
+    assert ([], []) == (list(old.batch.values), list(old.late.values))
+    assert ([{"town": "Bath"}], 1_000) == (list(new.batch.values), new.batch.watermark_ms)
