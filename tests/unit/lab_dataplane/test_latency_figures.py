@@ -34,11 +34,12 @@ def test_rows_say_what_latency_cost_by_side() -> None:
         Seen(30.0, 70.0, {BROKER: 0.7, SIDE: 0.4}, 40.0, 200.0),
         Seen(20.0, 60.0, {BROKER: 0.6, SIDE: 0.2}, 30.0, 300.0),
     ]
-    bare = [Seen(10.0, 50.0, {BROKER: 0.25, SIDE: 0.5}, 10.0, 800.0)] * 3
+    bare = [Seen(bare_ms, 50.0, {BROKER: 0.25, SIDE: 0.5}, 10.0, 800.0) for bare_ms in (10.0, 10.0, 5.0)]
     found = {row.measure: row for row in rows(0.5, {OURS: ours, BARE_LOOP: bare})}
     at = "latency at 50% load"
     ratio = found[f"{at}, p50: {OURS} over {BARE_LOOP}"]
-    assert (2.0, (1.0, 3.0), BARE_LOOP) == (ratio.value, ratio.spread, ratio.baseline)
+    assert (3.0, (1.0, 4.0), BARE_LOOP) == (ratio.value, ratio.spread, ratio.baseline)
+    assert 2.0 == found[f"{at}, p50: median of {OURS} over median of {BARE_LOOP}"].value
     broker = found[f"{at}, {BROKER}: {OURS}"]
     assert (0.6, "cores", None, (0.5, 0.7), 3) == (
         broker.value,
