@@ -21,7 +21,7 @@ from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
 from services.sharing.words import shared_lines
 from topics import catalogue
-from topics.flow.file import parse_flow
+from topics.flow.file import parse_graph
 from topics.flow.problems import FlowError
 
 app = typer.Typer()
@@ -77,7 +77,7 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine], region
 def _ends(view: RegistryView, flow: str, regions: Mapping[str, str]) -> list[End]:
     """Where its sources and sinks stand; nothing while no host lives, or if a later version wrote the flow."""
     try:
-        return list(flow_ends(parse_flow(view.flows[flow].text), regions, view.hosts)) if regions else []
+        return list(flow_ends(parse_graph(view.flows[flow].text).spec, regions, view.hosts)) if regions else []
     except FlowError:
         return []
 

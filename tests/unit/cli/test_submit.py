@@ -14,7 +14,7 @@ from services.cli.flow_ends import flow_ends as ends_of
 from services.registry.errors import RegistryError
 from services.registry.submit import Submission
 from services.registry.view import RegistryView
-from topics.flow.file import parse_flow
+from topics.flow.file import parse_graph
 from topics.messages import FlowRevision, HostRegistration
 
 FLOW = """
@@ -125,12 +125,12 @@ def test_a_misspelt_at_is_told_with_the_nearest_name(cluster: Cluster) -> None:
 @pytest.mark.parametrize("at", [None, "edge", "core-2"])
 def test_what_is_there_is_not_warned_of(at: str | None) -> None:
     """Hosts and regions, or no `at` at all."""
-    assert [] == end_warnings(parse_flow(text(at)), REGIONS, REGIONS)
+    assert [] == end_warnings(parse_graph(text(at)).spec, REGIONS, REGIONS)
 
 
 def test_a_host_that_is_down_is_not_called_a_slip() -> None:
     """It may come back; and where nobody lives there is nothing to compare with."""
-    flow = parse_flow(text("edge-9"))
+    flow = parse_graph(text("edge-9")).spec
     assert ["source sales: host 'edge-9' is not live now"] == end_warnings(flow, REGIONS, {*REGIONS, "edge-9"})
     assert [] == end_warnings(flow, {}, {})
 
@@ -146,7 +146,7 @@ def test_a_host_that_is_down_is_not_called_a_slip() -> None:
 )
 def test_why_an_end_stands_where_it_does(at: str | None, host: str | None, told: str) -> None:
     """`explain` tells it, so that a source that stands on the wrong host is found."""
-    source, _ = ends_of(parse_flow(text(at)), REGIONS, REGIONS)
+    source, _ = ends_of(parse_graph(text(at)).spec, REGIONS, REGIONS)
     assert source.told.startswith(told)
     assert host in (None, source.host)
 
