@@ -1,7 +1,8 @@
 """The cluster's key: what proves that an ant comes from a host of this cluster. Never logged, never on a command line.
 
-It comes from the environment (STIGMERGY_CLUSTER_KEY) or from a file that only its owner reads. `stigmergy up` makes
-such a file in its home; hosts on other machines get a copy of it.
+It comes from the file that a flag names, from the environment (STIGMERGY_CLUSTER_KEY), or from the file of a setting or
+of the stack, in this order. Only its owner reads such a file. `stigmergy up` makes one in its home; hosts on other
+machines get a copy of it.
 """
 
 import os
@@ -16,10 +17,16 @@ KEY_VARIABLE = "STIGMERGY_CLUSTER_KEY"
 _REMEDY = f"name a key file with --key-file, or set {KEY_VARIABLE}; all hosts of a cluster need the same key"
 
 
-def read_key(file: Path | None, environment: Mapping[str, str] | None = None) -> bytes:
-    """The key from the environment, else from the file. Raises SettingsError if there is none that can be used."""
+def read_key(
+    named: Path | None, environment: Mapping[str, str] | None = None, *, otherwise: Path | None = None
+) -> bytes:
+    """The key from the file that a flag named, else from the environment, else from the file `otherwise`.
+
+    Raises SettingsError if there is none that can be used.
+    """
     given = (os.environ if environment is None else environment).get(KEY_VARIABLE)
-    if given:
+    file = named or otherwise
+    if given and named is None:
         key, where = given.strip().encode(), KEY_VARIABLE
     elif file is None:
         raise SettingsError("a host needs the cluster's key, and none was given", _REMEDY)

@@ -62,14 +62,19 @@ class Settings:
     redis_url: str | None = field(default=None, metadata={"help": "Your own Redis; none is started then"})
     kafka_home: Path | None = field(default=None, metadata={"help": "An unpacked Kafka 4 to run; none is fetched then"})
     cluster_key_file: Path | None = field(
-        default=None, metadata={"help": "File with the key that hosts know each other by. [default: the stack's own]"}
+        default=None, metadata={"help": "File with the key that hosts know each other by; unset: the stack's own"}
     )
-    demo: bool = field(default=True, metadata={"help": "Run the demo too: two hosts, a flow, made-up packets"})
+    demo: bool = field(
+        default=True,
+        metadata={"help": "Run the demo too: hosts in two regions, a flow that ants place, made-up packets"},
+    )
     silent_s: float = field(
         default=SILENT_S,
         metadata={"help": "Seconds without a report after which a host is lost, for hosts and placement alike"},
     )
-    listen: str = field(default=LOOPBACK, metadata={"help": "Address of a host's /health and /metrics"})
+    listen: str = field(
+        default=LOOPBACK, metadata={"help": "Address of /health and /metrics of hosts and placement instances"}
+    )
     models: bool = field(default=True, metadata={"help": "Run the modelling service too, beside hosts"})
     models_master: str = field(
         default="local[*]", metadata={"help": "Spark of the modelling service: local[CORES] or spark://HOST:PORT"}

@@ -26,7 +26,7 @@ def approve(
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Carry out exactly this plan; refused, with what changed, if the world is not any more what it was made for."""
+    """Carry out exactly this plan; refused, with what changed, if conditions have changed since."""
     address = bootstrap_of(bootstrap, home)
     view = read_registry(address, catalogue.PROPOSALS)
     plans = [*view.plans.values(), *view.proposals.values()]

@@ -31,7 +31,7 @@ def assign(
     standby: Annotated[
         list[str] | None, typer.Option(help="A host that follows its state, to take over quickly; may be repeated.")
     ] = None,
-    partition: Annotated[int | None, typer.Option(min=0, help="One partition. [default: all of them]")] = None,
+    partition: Annotated[int | None, typer.Option(min=0, help="One partition.", show_default="all of them")] = None,
     wait: Annotated[bool, typer.Option(help="Wait until it runs there.")] = True,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 60.0,
     bootstrap: BootstrapOption = None,

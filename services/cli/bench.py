@@ -28,7 +28,7 @@ def bench() -> None:
 def operators(
     records: Annotated[int, typer.Option(min=1_000, help="How many records a run takes.")] = 1_000_000,
     repetitions: Annotated[int, typer.Option(min=1, help="How often both sides run.")] = 5,
-    seed: Annotated[int, typer.Option(help="Of the records.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed for the records.")] = 1,
     json_file: JsonOption = None,
 ) -> None:
     """Operators against a hand-written loop: filter -> project -> tumbling count by key, JSON in and out."""
@@ -49,11 +49,13 @@ def operators(
 @app.command()
 def dataplane(
     *,
-    only: Annotated[str | None, typer.Option(help="Only these measures, as a,b. [default: all]")] = None,
+    only: Annotated[str | None, typer.Option(help="Only these measures, as a,b.", show_default="all")] = None,
     records: Annotated[int, typer.Option(min=10_000, help="How many records wait for each side.")] = 2_000_000,
     repetitions: Annotated[int, typer.Option(min=1, help="How often each side runs.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the records.")] = 1,
-    sides: Annotated[str | None, typer.Option(help="Throughput against these alone, as a,b. [default: all]")] = None,
+    seed: Annotated[int, typer.Option(help="Seed for the records.")] = 1,
+    sides: Annotated[
+        str | None, typer.Option(help="Throughput against these alone, as a,b.", show_default="all")
+    ] = None,
     backlog_gb: Annotated[float, typer.Option(min=0.01, help="How much waits for the host of limited memory.")] = 1.0,
     jvm: Annotated[bool, typer.Option("--jvm", help="Also against Kafka Streams and Flink; needs a JDK.")] = False,
     json_file: JsonOption = None,
@@ -101,7 +103,7 @@ def moves(
     count: Annotated[int, typer.Option("--moves", min=1, help="How often our partition moves.")] = 50,
     others: Annotated[int, typer.Option(min=0, help="How often each other side moves; 0 leaves them out.")] = 3,
     keys_large: Annotated[int, typer.Option(min=0, help="Also move a state of so many keys; 0 leaves it out.")] = 0,
-    large_moves: Annotated[int, typer.Option(min=1, help="How often that moves.")] = 10,
+    large_moves: Annotated[int, typer.Option(min=1, help="How many times the large state moves.")] = 10,
     jvm: Annotated[bool, typer.Option("--jvm", help="Also against Kafka Streams with a standby; needs a JDK.")] = False,
     json_file: JsonOption = None,
 ) -> None:
@@ -133,14 +135,18 @@ def moves(
 def models(
     *,
     rows: Annotated[int, typer.Option(min=1, help="Metrics rows a second.")] = 2_000,
-    operators: Annotated[int | None, typer.Option(min=1, help="Of so many operators. [default: as many]")] = None,
+    operators: Annotated[
+        int | None, typer.Option(min=1, help="How many operators they come from.", show_default="one per row")
+    ] = None,
     seconds: Annotated[int, typer.Option(min=20, help="How long to feed.")] = 180,
     warm: Annotated[int, typer.Option(min=1, help="Seconds at the beginning that do not count.")] = 60,
-    cores: Annotated[int, typer.Option(min=1, help="Of Spark.")] = 2,
-    master: Annotated[str | None, typer.Option(help="A Spark cluster, as spark://HOST:7077. [default: none]")] = None,
+    cores: Annotated[int, typer.Option(min=1, help="Cores for Spark.")] = 2,
+    master: Annotated[
+        str | None, typer.Option(help="A Spark cluster, as spark://HOST:7077.", show_default="none")
+    ] = None,
     restarts: Annotated[int, typer.Option(min=0, help="How often to kill -9 the service at the end.")] = 3,
     curve: Annotated[bool, typer.Option("--curve", help="Several loads, on one core and on two.")] = False,
-    seed: Annotated[int, typer.Option(help="Of the metrics.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed for the metrics.")] = 1,
     json_file: JsonOption = None,
 ) -> None:
     """The modelling service: from a metric on its topic to a model in Redis, and what that takes."""
@@ -179,7 +185,8 @@ def models(
 def placement(
     *,
     world: Annotated[
-        Path | None, typer.Option(help="A world file. [default: 12 hosts in 4 cities]", exists=True, dir_okay=False)
+        Path | None,
+        typer.Option(help="A world file.", show_default="12 hosts in 4 cities", exists=True, dir_okay=False),
     ] = None,
     flows: Annotated[int, typer.Option(min=1, help="How many flows run at once.")] = 2,
     rate: Annotated[float, typer.Option(min=1, help="Records a second for each flow.")] = 5.0,
@@ -210,7 +217,7 @@ def placement(
 def cluster(
     *,
     only: Annotated[
-        str | None, typer.Option(help="Only these parts of submit,death,herd,traffic. [default: all]")
+        str | None, typer.Option(help="Only these parts of submit,death,herd,traffic.", show_default="all")
     ] = None,
     hosts: Annotated[int, typer.Option(min=2, help="Hosts of submit and death.")] = 6,
     submits: Annotated[int, typer.Option(min=1, help="How many flows are submitted, one after the other.")] = 20,
@@ -222,7 +229,9 @@ def cluster(
     seconds: Annotated[float, typer.Option(min=10, help="How long the traffic is watched.")] = 120.0,
     world: Annotated[
         Path | None,
-        typer.Option(help="World of herd and traffic. [default: 12 hosts in 4 cities]", exists=True, dir_okay=False),
+        typer.Option(
+            help="World of herd and traffic.", show_default="12 hosts in 4 cities", exists=True, dir_okay=False
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Draws the ends of the flows of herd and traffic.")] = 1,
     json_file: JsonOption = None,

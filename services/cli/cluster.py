@@ -11,7 +11,8 @@ from services.embedded.record import read_record
 from services.settings import load_settings
 
 BootstrapOption = Annotated[
-    str | None, typer.Option("--bootstrap", help="The Kafka cluster, as host:port. [default: the running stack's]")
+    str | None,
+    typer.Option("--bootstrap", help="The Kafka cluster, as host:port.", show_default="the running stack's"),
 ]
 
 

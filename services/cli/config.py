@@ -4,7 +4,7 @@ import os
 from dataclasses import fields
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from services.cli.options import AsJson
 from services.cli.screen import console, print_json
@@ -31,15 +31,15 @@ def config(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("setting", "value", "from", "help"):
-        table.add_column(column, overflow="fold")
+    width = max(len(setting.name) for setting in fields(Settings)) + 2
     for row in rows:
         value = "-" if row["value"] is None else str(row["value"])
-        table.add_row(row["setting"], value, row["from"], f"[dim]{row['help']}[/dim]")
-    console.print(table)
+        # Lines and no table: a path is copied whole, however narrow the terminal.
+        console.print(Text.assemble((f"{row['setting']:<{width}}", "bold"), value), soft_wrap=True)
+        console.print(Text(f"{'':<{width}}{row['help']} ({row['from']})", "dim"), soft_wrap=True)
     file = find_file(os.environ)
-    console.print(f"\n[dim]File: {file or 'none'}. A setting is also a variable, such as {PREFIX}BROKERS=3.[/dim]")
+    told = f"\nFile: {file or 'none'}. A setting is also a variable, such as {PREFIX}BROKERS=3."
+    console.print(Text(told, "dim"), soft_wrap=True)
 
 
 def _shown(value: object) -> str | int | None:

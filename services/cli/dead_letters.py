@@ -72,7 +72,9 @@ def show(
 @app.command()
 def replay(
     flow: FlowName,
-    numbers: Annotated[list[int] | None, typer.Argument(help="Only these. [default: all not yet replayed]")] = None,
+    numbers: Annotated[
+        list[int] | None, typer.Argument(help="Only these.", show_default="all not yet replayed")
+    ] = None,
     *,
     again: Annotated[bool, typer.Option("--again", help="Also those that were replayed before.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent, and send nothing.")] = False,

@@ -1,11 +1,13 @@
 """`stigmergy explain`: why each part of a flow runs where it does, what else was found, and how well it was told."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.cluster import BootstrapOption, cluster_of
+from services.cli.flow_ends import End, flow_ends, live_regions
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.cli.tally import OperatorLine
@@ -19,6 +21,8 @@ from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
 from services.sharing.words import shared_lines
 from topics import catalogue
+from topics.flow.file import parse_graph
+from topics.flow.problems import FlowError
 
 app = typer.Typer()
 
@@ -31,18 +35,19 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain where a flow runs: why here, what else scouts reported and why it lost, predicted against measured."""
-    address = bootstrap_of(bootstrap, home)
+    cluster = cluster_of(bootstrap, home)
+    address = cluster.bootstrap
     view = read_registry(address, catalogue.DECISIONS, catalogue.MOVES, catalogue.PROPOSALS)
     flow_of(view, flow)
-    values = explanation(view, flow, measure(address, flow=flow)[0])
+    values = explanation(view, flow, measure(address, flow=flow)[0], live_regions(cluster, view))
     if as_json:
         print_json(values)
     else:
         _show(values)
 
 
-def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dict[str, Any]:
-    """All that is known of a flow's placement."""
+def explanation(view: RegistryView, flow: str, lines: list[OperatorLine], regions: Mapping[str, str]) -> dict[str, Any]:
+    """All that is known of a flow's placement. `regions`: of each live host."""
     plan = view.plans.get(flow)
     decisions = flow_decisions(view, flow)
     measured = [line.latency_ms_p50 for line in lines if line.latency_ms_p50 is not None]
@@ -62,10 +67,19 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine]) -> dic
         "predicted_pause_ms": predicted_pause_ms(view),
         "shared": shared_lines(view, flow),
         "to_move": to_move(plan, view.proposals.get(flow), decisions),
+        "ends": _ends(view, flow, regions),
         "segments": [_segment(view, flow, segment, lines) for segment in _segments(view, flow)],
         "alternatives": list(plan.alternatives) if plan is not None else [],
         "last_decision": decisions[-1] if decisions else None,
     }
+
+
+def _ends(view: RegistryView, flow: str, regions: Mapping[str, str]) -> list[End]:
+    """Where its sources and sinks stand; nothing while no host lives, or if a later version wrote the flow."""
+    try:
+        return list(flow_ends(parse_graph(view.flows[flow].text).spec, regions, view.hosts)) if regions else []
+    except FlowError:
+        return []
 
 
 def _segments(view: RegistryView, flow: str) -> list[str]:
@@ -130,6 +144,8 @@ def _show(values: dict[str, Any]) -> None:
             )
     for line in values["shared"]:
         console.print(f"  {line}", soft_wrap=True)
+    for end in values["ends"]:
+        console.print(Text(f"  {end.name} at {end.host}: {end.told}"), soft_wrap=True)
     for segment in values["segments"]:
         name = f"{', '.join(segment['operators'])} on {', '.join(segment['hosts'])}"
         console.print(Text.assemble(("  ", ""), (name, "bold"), f": {segment['why']}"), soft_wrap=True)

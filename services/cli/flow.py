@@ -12,6 +12,7 @@ from rich.text import Text
 
 from services.cli import flow_run
 from services.cli.exits import ExitCode
+from services.cli.flow_files import FlowFile
 from services.cli.options import AsJson
 from services.cli.screen import console, errors, print_json
 from topics.flow.describe import partition_count
@@ -24,14 +25,12 @@ from topics.flow.problems import FlowError
 
 app = typer.Typer(help="Check, draw and try flow files; no broker needed.", no_args_is_help=True, add_completion=False)
 
-FlowFile = Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)]
-
 _SEGMENT_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
 @app.command()
 def check(file: FlowFile, as_json: AsJson = False) -> None:
-    """Say everything that is wrong with a flow file, or what the compiler makes of it."""
+    """Check a flow file: list every problem, or summarise what it compiles to."""
     compiled = _load(file, as_json=as_json)
     spec = compiled.spec
     if as_json:

@@ -20,7 +20,7 @@ app = typer.Typer()
 def history(
     flow: Annotated[str | None, typer.Argument(help="Only decisions on this flow.")] = None,
     *,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="How many of the newest decisions to show.")] = 50,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
     as_json: AsJson = False,

@@ -21,12 +21,16 @@ def host(
     *,
     name: Annotated[str, typer.Option(envvar="STIGMERGY_NAME", help="The host's name, unique in the cluster.")],
     region: Annotated[str, typer.Option(envvar="STIGMERGY_REGION", help="Where it stands.")] = "local",
-    capacity: Annotated[float | None, typer.Option(min=0.001, help="Relative speed. [default: measured]")] = None,
+    capacity: Annotated[float | None, typer.Option(min=0.001, help="Relative speed.", show_default="measured")] = None,
     allow: Annotated[list[str] | None, typer.Option(help=_ALLOW_HELP)] = None,
-    key_file: Annotated[Path | None, typer.Option(help="File with the cluster's key. [default: the stack's]")] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="File with the cluster's key.", show_default="the running stack's")
+    ] = None,
     silent: SilentOption = None,
     port: Annotated[int | None, typer.Option(help="Port of /health and /metrics.")] = None,
-    state_folder: Annotated[Path | None, typer.Option(help="For flows with state: disk. [default: temporary]")] = None,
+    state_folder: Annotated[
+        Path | None, typer.Option(help="For flows with state: disk.", show_default="a temporary folder")
+    ] = None,
     memory_limit: Annotated[int | None, typer.Option(min=64, help="MB; above it the largest state is parked.")] = None,
     function_memory: Annotated[
         int, typer.Option(min=64, help="MB that each python operator's process may take.")
@@ -37,7 +41,8 @@ def host(
     """Run a host until Ctrl-C: it takes the segments that the registry gives it, and drains them at the end."""
     check_host_name(name)
     settings = load_settings({"home": home, "cluster_key_file": key_file, "silent_s": silent}).settings
-    key = read_key(settings.cluster_key_file or Home(settings.home).key)
+    key_place = settings.cluster_key_file or Home(settings.home).key
+    key = read_key(key_place if key_file is not None else None, otherwise=key_place)
     address = bootstrap_of(bootstrap, home)
     redis_url = known_redis(None, home)
     from services.host.calibration import calibrate

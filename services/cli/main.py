@@ -3,6 +3,7 @@
 A command's module is imported only when the command is used, so that small commands answer at once.
 """
 
+import difflib
 import errno
 import importlib
 import sys
@@ -68,13 +69,20 @@ class LazyCommands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: typer.Context, cmd_name: str):  # type: ignore[no-untyped-def,override]
-        """The command of this name, or None: Typer then says which names are near."""
+        """The command of this name, or None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         command = typer.main.get_command(importlib.import_module(COMMANDS[cmd_name]).app)
         command.name = cmd_name
         command.params = [param for param in command.params if param.name not in COMPLETION_PARAMS]
         return command
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]):  # type: ignore[no-untyped-def,override]
+        """Typer looks for a name that is near only among commands that are imported already, and none is."""
+        near = difflib.get_close_matches(args[0], COMMANDS) if args[0] not in COMMANDS else []
+        if near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {', '.join(map(repr, near))}?")
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(

@@ -30,7 +30,9 @@ from topics.messages import Model, ScoreModel
 
 app = typer.Typer(help="See fitted models, and score them on history.", no_args_is_help=True, add_completion=False)
 
-RedisOption = Annotated[str | None, typer.Option("--redis-url", help="Your own Redis.  [default: the running stack's]")]
+RedisOption = Annotated[
+    str | None, typer.Option("--redis-url", help="Your own Redis.", show_default="the running stack's")
+]
 ANSWER_TIMEOUT_S = 3.0
 OLD_S = 15.0
 """A model is made anew every second; this old, its service does not run or what it is about has gone."""
@@ -80,7 +82,7 @@ def list_models(
 
 @app.command()
 def show(
-    key: Annotated[str, typer.Argument(help="Of the model, as `stigmergy models list` names it.")],
+    key: Annotated[str, typer.Argument(help="The model's key, as in `models list`.")],
     home: HomeOption = None,
     bootstrap: BootstrapOption = None,
     redis_url: RedisOption = None,
@@ -116,7 +118,9 @@ def backtest(  # noqa: PLR0917 - Typer makes options of them
     until: Annotated[str, typer.Option("--to", help="Until when.")] = "now",
     window: Annotated[
         int | None,
-        typer.Option(min=10, help="Seconds that models rest on, as the service was told.  [default: the service's]"),
+        typer.Option(
+            min=10, help="Seconds that models rest on, as the service was told.", show_default="the service's own"
+        ),
     ] = None,
     home: HomeOption = None,
     bootstrap: BootstrapOption = None,

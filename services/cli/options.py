@@ -11,5 +11,5 @@ HomeOption = Annotated[
 ]
 SilentOption = Annotated[
     float | None,
-    typer.Option("--silent", help="Seconds without a report after which a host is lost.  [default: 5]"),
+    typer.Option("--silent", help="Seconds without a report after which a host is lost.", show_default="5"),
 ]

@@ -29,7 +29,7 @@ ANSWER_TIMEOUT_S = 3.0
 def pheromone(
     host: Annotated[str, typer.Argument(help="The host whose cell to look at.")],
     home: HomeOption = None,
-    redis_url: Annotated[str | None, typer.Option(help="Your own Redis.  [default: the running stack's]")] = None,
+    redis_url: Annotated[str | None, typer.Option(help="Your own Redis.", show_default="the running stack's")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a host's pheromone: for each destination the next hops, how likely each is, and what trips took."""

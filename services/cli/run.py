@@ -3,7 +3,6 @@
 It is for clusters without a placement instance; where one is active, `stigmergy submit` is the way.
 """
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,22 +11,24 @@ from rich.text import Text
 from services.cli.authority import refuse_beside_placement
 from services.cli.cluster import BootstrapOption, Cluster, cluster_of
 from services.cli.exits import ExitCode
+from services.cli.flow_files import FlowFile, read_flow_file
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, errors, print_json, show_error
 from services.cli.settling import Settled, wait_running
 from services.registry.errors import RegistryError
 from services.registry.liveness import live_hosts
 from services.registry.submit import Submission, submit
-from topics.flow.problems import FlowError
 
 app = typer.Typer()
 
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)],
+    file: FlowFile,
     *,
-    hosts: Annotated[str | None, typer.Option(help="Only these hosts, as a,b. [default: all that live]")] = None,
+    hosts: Annotated[
+        str | None, typer.Option(help="Only these hosts, as a,b.", show_default="all that are live")
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Then watch it, as stigmergy top does.")] = False,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait until it runs.")] = 60.0,
     bootstrap: BootstrapOption = None,
@@ -39,13 +40,8 @@ def run(
     address = cluster.bootstrap
     refuse_beside_placement(address, f"submit it with stigmergy submit {file}")
     chosen = choose_hosts(cluster, hosts)
-    try:
-        submission = submit(address, file.read_text(), hosts=chosen, filename=str(file))
-    except FlowError as error:
-        errors.print(Text(str(error)), soft_wrap=True)
-        raise typer.Exit(ExitCode.FAILURE) from None
-    except UnicodeDecodeError as error:
-        raise RegistryError(f"{file} is not text: {error}", "save it as UTF-8") from error
+    text, _ = read_flow_file(file)
+    submission = submit(address, text, hosts=chosen)
     with errors.status("starting") as status:
         settled = wait_running(
             address,
@@ -83,7 +79,7 @@ def choose_hosts(cluster: Cluster, named: str | None) -> list[str]:
 
 def _show(submission: Submission, settled: Settled) -> None:
     for topic in submission.created:
-        console.print(f"made topic {topic}")
+        console.print(f"created topic {topic}")
     by_host: dict[str, int] = {}
     for placement in submission.placements.values():
         by_host[str(placement.host)] = by_host.get(str(placement.host), 0) + 1

@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from services.cli.screen import console, errors, print_json
+from services.demo.furnish import FLOW, PRODUCER
 from services.embedded.furniture import DEMO_SOURCE
 from services.embedded.record import ProcessRecord, StackRecord, WayRecord, WorldRecord
 from services.logs import hide_in_text, hide_in_values
+from services.placement.furnish import INSTANCES
 from services.settings import load_settings
 from topics.admin import Difference
 
@@ -29,8 +31,19 @@ def show_stack(record: StackRecord, home: Path, *, detached: bool) -> None:
     tips.add_row(
         "see it", Text(", ".join(f"{program} {command}{there}" for command in ("status", "flows", "top")), "cyan")
     )
-    tips.add_row("send records", f"to topic {DEMO_SOURCE.name} at {record.bootstrap}, with any Kafka client")
+    names = {process.name for process in record.processes}
+    has_demo, has_placement = PRODUCER in names, bool(names & set(INSTANCES))
+    if has_demo:
+        tips.add_row("send records", f"to topic {DEMO_SOURCE.name} at {record.bootstrap}, with any Kafka client")
+    else:
+        tips.add_row("Kafka", f"at {record.bootstrap}, for any client")
     tips.add_row("try a flow", Text(f"{program} flow run FILE --input records.jsonl", "cyan"))
+    if has_placement:
+        tips.add_row("submit it", Text(f"{program} submit FILE{there}", "cyan"))
+        tips.add_row("ask why it is there", Text(f"{program} explain {FLOW if has_demo else 'FLOW'}{there}", "cyan"))
+    else:
+        commands = (f"{program} {command}{there}" for command in ("host --name edge-1", "placement --name p1"))
+        tips.add_row("add a host, and placement", Text(", ".join(commands), "cyan"))
     tips.add_row("stop it", Text(f"{program} down{there}" if detached else "Ctrl-C", "cyan"))
     tips.add_row("data and logs", Text(str(home)))
     console.print(tips, soft_wrap=True)

@@ -1,15 +1,17 @@
 """`stigmergy submit`: hands a flow to its leader and the placement service, and follows it until it runs."""
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from confluent_kafka import KafkaException
 from rich.text import Text
 
-from services.cli.cluster import BootstrapOption, bootstrap_of
+from services.cli.authority import require_placement
+from services.cli.cluster import BootstrapOption, Cluster, cluster_of
 from services.cli.exits import ExitCode
+from services.cli.flow_ends import end_warnings, live_regions
+from services.cli.flow_files import FlowFile, read_flow_file
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, errors, print_json, show_error
 from services.registry.asking import POLL_S, flow_decisions, now_ms
@@ -22,47 +24,51 @@ from services.registry.write import write
 from services.sharing.words import shared_lines
 from topics import catalogue
 from topics.admin import connect
-from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
-from topics.flow.problems import FlowError
+from topics.flow.specs import Sink, Source
 from topics.messages import FlowRevision
 
 app = typer.Typer()
 
+_WITHOUT_PLACEMENT = (
+    "start one with stigmergy placement --name p1 (stigmergy up runs two), or place the flow without one: "
+    "stigmergy run {file}. With --no-wait it is submitted all the same, and waits for one"
+)
+
 
 @app.command()
 def submit(
-    file: Annotated[Path, typer.Argument(help="The flow file (YAML).", exists=True, dir_okay=False, readable=True)],
+    file: FlowFile,
     *,
     wait: Annotated[bool, typer.Option(help="Wait until it runs.")] = True,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Seconds to wait until it runs.")] = 60.0,
     make_topics: Annotated[
         int | None,
-        typer.Option(min=1, max=4096, help="Make source topics that are missing, with so many partitions."),
+        typer.Option(min=1, max=4096, help="Create missing source topics, with this many partitions."),
     ] = None,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Submit a flow: ants find its place, the placement service carries it out. Waits until it runs."""
-    address = bootstrap_of(bootstrap, home)
-    try:
-        text = file.read_text()
-        graph = parse_graph(text, filename=str(file))
-    except FlowError as error:
-        errors.print(Text(str(error)), soft_wrap=True)
-        raise typer.Exit(ExitCode.FAILURE) from None
-    except UnicodeDecodeError as error:
-        raise RegistryError(f"{file} is not text: {error}", "save it as UTF-8") from error
+    cluster = cluster_of(bootstrap, home)
+    address = cluster.bootstrap
+    text, graph = read_flow_file(file)
     flow = graph.spec.name
-    made = _topics(address, graph, make_topics)
-    if made and not as_json:
-        console.print(Text(f"made {', '.join(made)}"), soft_wrap=True)
+    if wait:
+        require_placement(address, patience_s=timeout_s, instead=_WITHOUT_PLACEMENT.format(file=file))
+    created = _topics(address, graph, make_topics)
+    if not as_json:
+        for topic in created:
+            console.print(f"created topic {topic}", markup=False, soft_wrap=True)
     with followed_registry(address, *CORE, catalogue.DECISIONS) as registry:
         view = registry.read()
         old = frozenset(view.decisions)
         entries = submitted(view, graph, text, {}, now_ms=now_ms())
         write(address, [entry for entry in entries if isinstance(entry[1], FlowRevision)])
+        stray = _stray_ends(cluster, view, graph)
+        for line in stray:
+            errors.print(Text.assemble(("warning: ", "bold yellow"), line), soft_wrap=True)
         trouble = _wait(registry, flow, old, timeout_s=timeout_s) if wait else None
         view = registry.read()
     hosts = sorted({str(each.host) for each in view.placements.values() if each.flow == flow and each.host})
@@ -77,7 +83,8 @@ def submit(
                 "hosts": hosts,
                 "plan": plan.hash if plan is not None else None,
                 "shared": shared_lines(view, flow),
-                "topics_made": list(made),
+                "created_topics": created,
+                "warnings": stray,
             }
         )
     elif trouble is not None:
@@ -90,15 +97,23 @@ def submit(
 
 
 def _topics(address: str, graph: FlowGraph, partitions: int | None) -> tuple[str, ...]:
-    """The source topics that had to be made. Raises RegistryError if one is missing, or not as the flow says."""
+    """The source topics that had to be created. Raises RegistryError if one is missing, or not as the flow says."""
     admin = connect(address)
     try:
         counts = topic_partitions(admin)
-        made = make_sources(admin, graph, counts, partitions) if partitions is not None else ()
+        created = make_sources(admin, graph, counts, partitions) if partitions is not None else ()
     except KafkaException as fault:
         raise RegistryError(f"the topics could not be read or made: {fault.args[0].str()}") from fault
     check_sources(graph, counts)
-    return made
+    return created
+
+
+def _stray_ends(cluster: Cluster, view: RegistryView, graph: FlowGraph) -> list[str]:
+    """Warnings of `at`s that name nothing; hosts are asked who lives only if there is an `at`."""
+    ends: list[Source | Sink] = [*graph.spec.sources, *graph.spec.sinks]
+    if all(end.at is None for end in ends):
+        return []
+    return end_warnings(graph.spec, live_regions(cluster, view), view.hosts)
 
 
 def _wait(registry: FollowedRegistry, flow: str, old: frozenset[str], *, timeout_s: float) -> str | None:
@@ -119,7 +134,7 @@ def _wait(registry: FollowedRegistry, flow: str, old: frozenset[str], *, timeout
         return "no leader has published a plan; are hosts up? See stigmergy hosts"
     if not any(each.flow == flow and each.host for each in view.placements.values()):
         return f"plan {plan.hash} waits; approve it with stigmergy approve {plan.hash}, or see stigmergy history"
-    return "it still starts"
+    return "it is still starting; see stigmergy flows"
 
 
 def is_running(view: RegistryView, flow: str) -> bool:

@@ -34,7 +34,7 @@ SETTLE_S = 1.5
 
 @app.command()
 def top(
-    flow: Annotated[str | None, typer.Argument(help="Only this flow. [default: all]")] = None,
+    flow: Annotated[str | None, typer.Argument(help="Only this flow.", show_default="all flows")] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once and end; --json implies it.")] = False,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,

@@ -43,12 +43,15 @@ def up(
     bootstrap: Annotated[str | None, typer.Option(help="Your own Kafka, as host:port; none is started then.")] = None,
     redis_url: Annotated[str | None, typer.Option(help="Your own Redis; none is started then.")] = None,
     kafka_home: Annotated[Path | None, typer.Option(help="An unpacked Kafka 4 to run.", file_okay=False)] = None,
-    demo: Annotated[bool | None, typer.Option("--demo/--no-demo", help="Run the demo too.  [default: demo]")] = None,
+    demo: Annotated[
+        bool | None, typer.Option("--demo/--no-demo", help="Run the demo too.", show_default="demo")
+    ] = None,
     models: Annotated[
-        bool | None, typer.Option("--models/--no-models", help="Run the modelling service too.  [default: models]")
+        bool | None,
+        typer.Option("--models/--no-models", help="Run the modelling service too.", show_default="models"),
     ] = None,
     models_master: Annotated[
-        str | None, typer.Option(help="Its Spark: local[CORES] or spark://HOST:PORT.  [default: local[*]]")
+        str | None, typer.Option(help="Its Spark: local[CORES] or spark://HOST:PORT.", show_default="local[*]")
     ] = None,
     silent: SilentOption = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when all is ready; it runs on.")] = False,

@@ -13,7 +13,7 @@ app = typer.Typer()
 
 @app.command()
 def version(as_json: AsJson = False) -> None:
-    """Say which version this is."""
+    """Print the version."""
     found = importlib.metadata.version("stigmergy")
     if as_json:
         typer.echo(json.dumps({"version": found, "python": platform.python_version()}))

@@ -30,11 +30,11 @@ NEW_HOST = re.compile(rf"(?P<name>[^:]+)(:(?P<capacity>{NUMBER})(:(?P<region>.+)
 @app.command()
 def whatif(
     *,
-    since: Annotated[str | None, typer.Option("--from", help="By the measurements before this time, ISO 8601.")] = None,
+    since: Annotated[str | None, typer.Option("--from", help="Use measurements up to this time (ISO 8601).")] = None,
     host_lost: Annotated[list[str] | None, typer.Option(help="Without this host; may be repeated.")] = None,
-    rate: Annotated[list[str] | None, typer.Option(help="FLOW=2x: its sources are so much faster.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="FLOW=2x: its sources send twice as much.")] = None,
     add_host: Annotated[list[str] | None, typer.Option(help="NAME[:CAPACITY[:REGION]]: with this host too.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the ants: the same one gives the same answer.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed for the ants; same seed, same answer.")] = 1,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
     as_json: AsJson = False,

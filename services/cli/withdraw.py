@@ -29,7 +29,7 @@ def withdraw(
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a flow: hosts drain and stop its segments. Run it again later and it goes on where it stopped.
+    """End a flow: hosts drain and stop its segments. Submit it again later and it resumes.
 
     What other flows read of it goes on until they have ended, too.
     """

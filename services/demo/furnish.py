@@ -25,6 +25,8 @@ from topics.messages import FlowRevision
 FLOW_FILE = Path(__file__).with_name("top-talkers.yaml")
 WORLD_FILE = Path(__file__).with_name("world.yaml")
 FLOW = "demo-top-talkers"
+PRODUCER = "demo"
+"""The process that makes packets."""
 SOURCE_REGION = "edge"
 HOSTS = {"edge-1": "edge", "core-1": "core"}
 PER_S, LATER_PER_S, RISES_AFTER_S = 100, 6_000, 40.0
@@ -48,7 +50,7 @@ def furnish_demo(stack: EmbeddedStack) -> None:
     bootstrap = stack.bootstrap_from(SOURCE_REGION)
     rates = ("--per-second", str(PER_S), "--later-per-second", str(LATER_PER_S), "--rises-after", str(RISES_AFTER_S))
     producer = (sys.executable, "-m", "services.demo", *rates, "--bootstrap", bootstrap)
-    stack.run(served_process(stack, "demo", producer, choose_ports([None])[0]))
+    stack.run(served_process(stack, PRODUCER, producer, choose_ports([None])[0]))
 
 
 def submit_demo(bootstrap: str, *, at: str = SOURCE_REGION) -> None:

@@ -1,7 +1,9 @@
 """Hosts, and other processes of ours that answer on a health port, inside an embedded stack."""
 
+import os
 import sys
 
+from services.cluster_key import KEY_VARIABLE
 from services.embedded.ports import LOOPBACK
 from services.embedded.probes import HttpProbe
 from services.embedded.process import Process
@@ -15,7 +17,9 @@ STOP_TIMEOUT_S = 40.0
 def host_process(stack: EmbeddedStack, name: str, region: str, port: int, capacity: float | None = None) -> Process:
     """A host in a region: it reaches the brokers as everybody there does."""
     command = [sys.executable, "-m", "services.host", "--name", name, "--region", region, "--log-format", "json"]
-    command += ["--bootstrap", stack.bootstrap_from(region), "--key-file", str(stack.home.key)]
+    command += ["--bootstrap", stack.bootstrap_from(region)]
+    if not os.environ.get(KEY_VARIABLE):  # a key in the environment goes before the stack's own, and a flag before both
+        command += ["--key-file", str(stack.home.key)]
     command += ["--silent", repr(stack.params.silent_s)]
     if capacity is not None:
         command += ["--capacity", repr(capacity), "--play-capacity"]

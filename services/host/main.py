@@ -81,7 +81,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--play-capacity", action="store_true", help="be as slow as --capacity says, to play a world")
     parser.add_argument("--allow", action="append", default=[], help="module prefix or folder for python operators")
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
-    parser.add_argument("--key-file", type=Path, help=f"file with the cluster's key; {KEY_VARIABLE} comes first")
+    parser.add_argument("--key-file", type=Path, help=f"file with the cluster's key; else {KEY_VARIABLE} has it")
     parser.add_argument("--silent", type=float, default=SILENT_MS / 1e3, help="seconds after which a host is dead")
     parser.add_argument("--state-folder", type=Path, default=TEMPORARY, help="for flows with state: disk")
     parser.add_argument("--memory-limit", type=int, metavar="MB", help="park the largest state above so much memory")

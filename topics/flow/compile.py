@@ -146,7 +146,7 @@ class _Compiling:
             operators=tuple(self.operators.values()),
             edges=edges,
             segments=segments,
-            notes=notes_on(tuple(self.operators.values()), edges),
+            notes=notes_on(self.spec.qos, tuple(self.operators.values()), edges),
         )
 
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from topics.flow.describe import partition_count
 from topics.flow.graph import Edge, Operator
+from topics.flow.specs import Qos
 
 
-def notes_on(operators: Sequence[Operator], edges: Sequence[Edge]) -> tuple[str, ...]:
-    notes = [_edge_note(edge) for edge in edges if edge.kind in ("rekey", "handover")]
+def notes_on(qos: Qos, operators: Sequence[Operator], edges: Sequence[Edge]) -> tuple[str, ...]:
+    notes = ["qos.availability: kept with the flow, but nothing acts on it yet"] if qos.availability is not None else []
+    notes += [_edge_note(edge) for edge in edges if edge.kind in ("rekey", "handover")]
     notes += [
         f"{operator.name}: added, it reads {edge.upstream} for what follows directly"
         for operator in operators

@@ -13,7 +13,7 @@ from placement.model import Edge, Flow, Sink, Source, Task
 from services.host.cell.flow_hops import FlowHops
 from services.host.cell.flow_measures import FlowMeasures
 from services.host.cell.known_models import FlowModels
-from services.host.cell.pins import Why, pin
+from services.host.cell.pins import pin
 from services.host.segment_plan import commit_interval_ms
 from topics.flow import specs
 from topics.flow.graph import FlowGraph, Operator, Segment
@@ -57,8 +57,6 @@ class FlowModel:
 
     flow: Flow
     origins: dict[tuple[str, str], Origin]
-    pins: dict[str, Why]
-    """Why each source and sink stands where it does."""
     hops: FlowHops
     """What the flow's hops cost wherever it runs. The brain does not see it."""
     held_ms: float
@@ -111,7 +109,7 @@ def model_flow(
         calm = FlowHops.of(flow.graph, hop_ms=min(hop_ms, HELD_HOP_MS_MAX), commit_ms=commit_wait_ms(spec))
         held_ms = min(calm.total_ms, spec.qos.latency_ms - BOUND_MS_MIN)
         flow = replace(flow, latency_bound_ms=spec.qos.latency_ms - held_ms)
-    return FlowModel(flow, origins, {name: each.why for name, each in pins.items()}, hops, held_ms)
+    return FlowModel(flow, origins, hops, held_ms)
 
 
 def commit_wait_ms(spec: specs.FlowSpec) -> float:

@@ -51,10 +51,13 @@ def test_a_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     assert (64, 0o600) == (len(key), stat.S_IMODE(file.stat().st_mode))
 
 
-def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
-    """As with all settings."""
-    make_key(tmp_path / "k")
-    assert b"0123456789abcdef" == read_key(tmp_path / "k", {KEY_VARIABLE: "0123456789abcdef\n"})
+def test_a_flag_comes_before_the_environment_and_that_before_a_setting(tmp_path: Path) -> None:
+    """As with all settings: who names a file with --key-file means that file."""
+    file, variable = tmp_path / "k", {KEY_VARIABLE: "0123456789abcdef\n"}
+    make_key(file)
+    assert file.read_bytes().strip() == read_key(file, variable, otherwise=Path("/nowhere/key"))
+    assert b"0123456789abcdef" == read_key(None, variable, otherwise=file)
+    assert file.read_bytes().strip() == read_key(None, {}, otherwise=file)
 
 
 @pytest.mark.parametrize(

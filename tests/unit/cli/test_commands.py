@@ -74,6 +74,17 @@ def test_config_says_where_a_value_came_from(monkeypatch: pytest.MonkeyPatch) ->
     assert "hunter2" not in run("config").output
 
 
+def test_config_shows_paths_whole_and_brackets_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that a narrow table folds can't be copied, and Rich takes `[cores]` for a style."""
+    folder = "/a/long/way/down/" + "x" * 80
+    monkeypatch.setenv("STIGMERGY_CACHE", folder)
+    monkeypatch.setenv("STIGMERGY_MODELS_MASTER", "local[cores]")
+    shown = CliRunner().invoke(app, ["config"], env={"COLUMNS": "40"}).output
+    assert folder in shown
+    assert "local[cores]" in shown
+    assert "Folder of downloads, for all clones (environment STIGMERGY_CACHE)" in shown
+
+
 def test_a_wrong_setting_ends_with_2_and_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,14 +26,14 @@ def tell(view: RegistryView, now_ms: int, kind: str = "kept", **evidence: float)
 
 def shown(view: RegistryView) -> str:
     with console.capture() as captured:
-        explain._show(explain.explanation(view, "f", []))
+        explain._show(explain.explanation(view, "f", [], {}))
     return captured.get()
 
 
 def test_the_model_s_word_and_what_was_learnt_are_told_apart(view: RegistryView) -> None:
     """Who tunes a flow must know how much of its latency is distance."""
     tell(view, 1, **TOLD)
-    values = explain.explanation(view, "f", [])
+    values = explain.explanation(view, "f", [], {})
     assert (38.0, 22.0, 150, 9.0, 26.0) == (
         values["predicted_latency_ms"],
         values["predicted_by_model_ms"],
@@ -58,4 +58,4 @@ def test_a_proposal_tells_of_where_the_flow_runs(view: RegistryView) -> None:
     """What it would take elsewhere is for `stigmergy plan` to show."""
     tell(view, 1, **TOLD)
     tell(view, 2, "proposed", latency_ms=5.0, **{f"now_{name}": 2 * value for name, value in TOLD.items()})
-    assert 76.0 == explain.explanation(view, "f", [])["predicted_latency_ms"]
+    assert 76.0 == explain.explanation(view, "f", [], {})["predicted_latency_ms"]

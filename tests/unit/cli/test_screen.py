@@ -9,7 +9,9 @@ import pytest
 from services.cli.download import download_bar
 from services.cli.screen import busy
 from services.cli.stack_screen import show_stack
-from services.embedded.record import StackRecord
+from services.embedded.lifecycle import State
+from services.embedded.probes import RedisProbe
+from services.embedded.record import ProcessRecord, StackRecord
 from services.logs import configure_logs
 
 
@@ -50,6 +52,29 @@ def test_what_to_try_next_can_be_typed_as_it_is_shown(
     show_stack(StackRecord(pid=1, bootstrap="", redis_url=""), Path("/a/home"), detached=True)
     words = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["stop", "it", program, "down"] in words
+
+
+def tips(capsys: pytest.CaptureFixture[str], *names: str) -> str:
+    processes = tuple(
+        ProcessRecord(name=name, state=State.READY, address="", log="", ready=RedisProbe(url="")) for name in names
+    )
+    record = StackRecord(pid=1, bootstrap="localhost:9092", redis_url="", processes=processes)
+    show_stack(record, Path("/a/home"), detached=True)
+    return capsys.readouterr().out
+
+
+def test_what_to_try_next_is_there_to_try(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the demo nobody reads its topic, and without a placement instance `submit` would be refused."""
+    demo, world, bare = (
+        tips(capsys, *names) for names in (("edge-1", "demo", "placement-1"), ("east-1", "placement-1"), ("redis",))
+    )
+    assert ["demo-packets" in each for each in (demo, world, bare)] == [True, False, False]
+    assert ["submit FILE" in each for each in (demo, world, bare)] == [True, True, False]
+    assert "explain demo-top-talkers" in demo
+    assert "explain FLOW" in world
+    assert "host --name edge-1" in bare
+    assert "localhost:9092" in world
+    assert "localhost:9092" in bare
 
 
 def test_a_home_that_only_a_flag_named_is_part_of_what_to_try(

@@ -55,7 +55,15 @@ def test_check_as_json_of_a_right_flow():
     """The same object, without problems."""
     found = json.loads(flow("check", "--json", TOP_TALKERS).stdout)
 
-    assert (True, "top-talkers", [], 1) == (found["ok"], found["flow"], found["problems"], len(found["notes"]))
+    assert (True, "top-talkers", [], 2) == (found["ok"], found["flow"], found["problems"], len(found["notes"]))
+
+
+def test_a_key_that_nothing_acts_on_yet_is_said_to_be_so(tmp_path: Path):
+    """Who asks for 99 % should not believe that somebody sees to it."""
+    note = "qos.availability: kept with the flow, but nothing acts on it yet"
+    assert note in flow("check", TOP_TALKERS).stdout
+    (tmp_path / "f.yaml").write_text(Path(TOP_TALKERS).read_text().replace(", availability: 0.99", ""))
+    assert "availability" not in flow("check", str(tmp_path / "f.yaml")).stdout
 
 
 def test_graph_draws_the_flow():

@@ -38,7 +38,7 @@ def test_a_withdrawn_flow_that_goes_on_for_others_says_so() -> None:
         view.take(msgspec.structs.replace(each, host=None, epoch=2))
     row = next(row for row in flow_rows(view, ["a"]) if row["flow"] == "f")
     assert ("lingering", ["runs counts for g, too"]) == (row["state"], row["shared"])
-    (told,) = explanation(view, "f", [])["segments"]
+    (told,) = explanation(view, "f", [], {})["segments"]
     assert "the flow is withdrawn, but others read this" == told["why"]
 
 
@@ -47,4 +47,4 @@ def test_a_plan_and_its_explanation_name_who_serves() -> None:
     view = both()
     values = plan_values(view, view.plans["g"])
     assert [{"segment": segment(TAPPER, "counts"), "served_by": "f"}] == values["taps"]
-    assert ["reads what counts of f give"] == explanation(view, "g", [])["shared"]
+    assert ["reads what counts of f give"] == explanation(view, "g", [], {})["shared"]
