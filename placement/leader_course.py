@@ -59,9 +59,10 @@ class Course:
         return self._search.attempt if self._search is not None else None
 
     @property
-    def is_scouting(self) -> bool:
-        """Whether scouts are on their way, so that there is a way."""
-        return self._search is not None and self._search.stage is Stage.SCOUTING
+    def is_promising(self) -> bool:
+        """Whether a search is under way in which nobody was waited for in vain yet, or scouts have found a way."""
+        search = self._search
+        return search is not None and (search.stage is not Stage.ROUTING or search.attempt.releases == 1)
 
     @property
     def all_taps(self) -> list[Offer]:
