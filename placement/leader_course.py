@@ -163,7 +163,7 @@ class Course:
         if self.phase is Phase.ENFORCING:
             assert self._standing.enforcing is not None
             stops = {stop.host for stop in self._standing.enforcing.ant.stops}
-            self.lessons.shun(*sorted(stops - set(self._standing.running.values())), now_ms=now_ms)
+            self.lessons.missed(*sorted(stops - set(self._standing.running.values())), now_ms=now_ms)
             return self.fail("the enforcement ant did not come back", now_ms=now_ms, missed=True)
         return self._on_ant_home(timer, now_ms=now_ms, rng=rng) if self.phase is Phase.SEARCHING else []
 
@@ -296,11 +296,13 @@ class Course:
         self.phase = Phase.ENFORCING
         self.epoch += 1
         stops, social = attempt.stops(flow), means.ants.scouting.social
-        trip_ms = 2 * attempt.longest_trip_ms * len(stops)
-        ant = EnforcementAnt(flow, self.epoch, means.home, stops, trip_ms, social, seniority=self._seniority)
+        # It goes where the tasks go, which may be much further than from one end of the flow to the other.
+        trip_ms = 2 * max(attempt.longest_trip_ms, attempt.way_ms) * len(stops)
+        longer = 2 ** min(self._missed, 6)
+        ant = EnforcementAnt(flow, self.epoch, means.home, stops, trip_ms * longer, social, seniority=self._seniority)
         enforcing = Enforcing(self._plan(attempt, self.epoch), ant, dict(attempt.taps), now_ms)
         self._standing.enforcing = enforcing
-        patience = SetTimer(flow.name, "patience", now_ms + means.params.patience_for_ms(trip_ms))
+        patience = SetTimer(flow.name, "patience", now_ms + means.params.patience_for_ms(trip_ms) * longer)
         return [Send(stops[0].host, ant), *enforcing.ask(), patience]
 
     def _abandon_enforcement(self) -> list[LeaderEffect]:

@@ -57,7 +57,7 @@ class LeaderParams:
     horizon_ms: float = 60_000.0
     """How long a better placement is assumed to stay better."""
     shun_ms: float = 60_000.0
-    """How long a leader keeps away from a host that died, or from which an enforcement ant did not return."""
+    """How long a leader keeps away from a host that died, or from which enforcement ants did not return twice."""
     budget_share: float | None = 3e-5
     """Routing ants and scouts of a running flow may take this share of its data's byte-hops; None: no limit."""
     budget_depth_ms: float = 60_000.0

@@ -185,16 +185,43 @@ def test_scouts_keep_away_from_a_dead_host_until_something_heals() -> None:
     assert {()} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
 
 
-def test_scouts_keep_away_from_where_an_enforcement_ant_vanished() -> None:
-    """Nobody has noticed a death there yet, but the next ant would vanish too."""
-    stage = Stage()
+def test_scouts_keep_away_from_where_two_enforcement_ants_vanished() -> None:
+    """Nobody has noticed a death there yet, but the next ant would vanish too. One may just have been slow, or lost at
+    the other host of its plan."""
+    stage = Stage(params=replace(PARAMS, max_attempts=9))
     stage.tell(Place())
-    stage.ants_return()
-    stage.report("y", "z")
-    stage.report("y", "z")
-    stage.tell(TimerFired("patience"))
-    stage.ants_return()
-    assert {(("y", 0b11), ("z", 0b11))} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+    barred = []
+    for hosts in (("y", "z"), ("w", "y")):
+        stage.ants_return()
+        stage.report(*hosts)
+        stage.report(*hosts)
+        stage.tell(TimerFired("patience"))
+        stage.ants_return()
+        barred.append({scout.order.barred for scout in stage.sent(ScoutingAnt)})
+    assert [{()}, {(("y", 0b11),)}] == barred
+
+
+def test_an_enforcement_ant_is_waited_for_as_long_as_its_own_way_takes() -> None:
+    """The ends of a flow may be neighbours, and the only host with room far from both."""
+
+    def patience_ms(cost_ms: float) -> list[float]:
+        stage = Stage(params=replace(PARAMS, max_attempts=9))
+        stage.tell(Place())
+        found = []
+        for _ in range(3):
+            stage.ants_return()
+            stage.report("x", "x", cost_ms=cost_ms)
+            stage.report("x", "x", cost_ms=cost_ms)
+            (ant,), (timer,) = stage.sent(EnforcementAnt), stage.found(SetTimer)
+            assert timer.at_ms == PARAMS.patience_for_ms(ant.trip_ms / 2 ** len(found)) * 2 ** len(found)
+            found.append(timer.at_ms)
+            stage.tell(TimerFired("patience"))
+        return found
+
+    near_ms, far_ms = patience_ms(48.0), patience_ms(2_008.0)
+    assert PARAMS.patience_for_ms(2 * 40.0) == near_ms[0], "the host's price of 8 ms is no travel"
+    assert PARAMS.patience_for_ms(2 * 2_000.0) == far_ms[0]
+    assert [2.0, 4.0] == [later_ms / far_ms[0] for later_ms in far_ms[1:]], "twice as long after each that was missed"
 
 
 def test_searches_that_find_nothing_end_sooner_than_attempts_that_are_refused() -> None:
