@@ -175,12 +175,8 @@ class Leader:
         gone = {offer.flow for offer in course.all_taps if offer.home == event.host}
         if gone:
             return [effect for flow in sorted(gone) for effect in self._on_serving_ends(ServingEnds(flow), now_ms)]
-        enforcing, attempt = standing.enforcing, course.attempt
-        if enforcing is not None and any(stop.host == event.host for stop in enforcing.ant.stops):
-            return course.fail(f"{event.host} was lost", now_ms=now_ms)
-        if attempt is not None and event.host in attempt.where.values():
-            return course.begin_again(now_ms=now_ms)
-        return []
+        affected = course.attempt is not None and event.host in course.attempt.where.values()
+        return course.begin_again(now_ms=now_ms) if affected else []
 
     def _on_cut_off(self, event: CutOff, now_ms: float) -> list[LeaderEffect]:
         """Its own rounds would tell, but a flow that earns little may wait hours for two of them (decision 235)."""
@@ -278,12 +274,9 @@ class Leader:
         standing.avoided.add(news.flow)
         if any(offer.flow == news.flow for offer in standing.taps.values()):
             return course.begin(standing.why_look(), now_ms=now_ms)
-        if any(offer.flow == news.flow for offer in standing.enforced_taps.values()):
-            return course.fail(f"{news.flow} is ending", now_ms=now_ms)
         attempt = course.attempt
-        if attempt is not None and any(offer.flow == news.flow for offer in attempt.taps.values()):
-            return course.begin_again(now_ms=now_ms)
-        return []
+        affected = attempt is not None and any(offer.flow == news.flow for offer in attempt.taps.values())
+        return course.begin_again(now_ms=now_ms) if affected else []
 
     def _on_served_from(self, news: ServedFrom, _: float) -> list[LeaderEffect]:
         self.standing.served_from(news)

@@ -54,8 +54,8 @@ class Lessons:
         self._shunned.clear()
         self._suspected.clear()
 
-    def rest(self) -> None:
-        """The search is over; by the next one what hosts were like may be old itself."""
+    def forget(self) -> None:
+        """The search is over, or has found nothing; by the next one what hosts were like may be old itself."""
         self._corrections.clear()
         self._stale.clear()
 
