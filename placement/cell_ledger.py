@@ -22,6 +22,10 @@ class State(Enum):
     ACTIVE = "active"
 
 
+ENDED_KEPT = 4096
+"""Flows of which a host remembers what has ended; an ant that comes later than so many others have ended is a
+reservation that runs out."""
+
 _FIRMNESS = {state: place for place, state in enumerate(State)}
 
 
@@ -49,7 +53,7 @@ class Ledger:
         self._cap = cap
         self._bookings: dict[tuple[str, int], Booking] = {}
         self._ended: dict[str, int] = {}
-        """flow -> the last epoch that was released: a late ant of it is refused."""
+        """flow -> the last epoch that was released: a late ant of it is refused. The last to end is last."""
         self._total: Load | None = None
 
     def load(self, *, without_flow: str = "") -> Load:
@@ -132,7 +136,7 @@ class Ledger:
         gone = [key for key in self._bookings if key[0] == flow and key[1] <= epoch]
         for key in gone:
             del self._bookings[key]
-        self._ended[flow] = max(epoch, self._ended.get(flow, -1))
+        self._end(flow, epoch)
         if gone:
             self._total = None
         return bool(gone)
@@ -142,7 +146,7 @@ class Ledger:
         booking = self._bookings.get((flow, epoch))
         if booking is not None and booking.state is State.ACTIVE:
             return False
-        self._ended[flow] = max(epoch, self._ended.get(flow, -1))
+        self._end(flow, epoch)
         if booking is None:
             return False
         del self._bookings[flow, epoch]
@@ -157,6 +161,11 @@ class Ledger:
         if gone:
             self._total = None
         return bool(gone)
+
+    def _end(self, flow: str, epoch: int) -> None:
+        self._ended[flow] = max(epoch, self._ended.pop(flow, -1))
+        if len(self._ended) > ENDED_KEPT:
+            del self._ended[next(iter(self._ended))]
 
     def _firm(self, flow: str, epoch: int, state: State, expires_ms: float) -> bool:
         booking = self._bookings.get((flow, epoch))

@@ -6,6 +6,7 @@ that die or return, alarms from where the flow runs, and other flows that tap it
 one host while it waits for another, and everything it waits for has a time-out.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,8 @@ class Leader:
         self.params = params
         self.standing = Standing(flow, running)
         self._purse = Purse(params)
+        self._heartened_ms = -math.inf
+        """When something that returned last let it look anew."""
         means = Means(self.host, params, ants, fastest_capacity, self._purse)
         self.course = Course(self.standing, means, last_epoch=last_epoch, seniority=seniority)
         self._turns: dict[type, Callable[[Any, float], list[LeaderEffect]]] = {
@@ -172,12 +175,8 @@ class Leader:
         gone = {offer.flow for offer in course.all_taps if offer.home == event.host}
         if gone:
             return [effect for flow in sorted(gone) for effect in self._on_serving_ends(ServingEnds(flow), now_ms)]
-        enforcing, attempt = standing.enforcing, course.attempt
-        if enforcing is not None and any(stop.host == event.host for stop in enforcing.ant.stops):
-            return course.fail(f"{event.host} was lost", now_ms=now_ms)
-        if attempt is not None and event.host in attempt.where.values():
-            return course.begin_again(now_ms=now_ms)
-        return []
+        affected = course.attempt is not None and event.host in course.attempt.where.values()
+        return course.begin_again(now_ms=now_ms) if affected else []
 
     def _on_cut_off(self, event: CutOff, now_ms: float) -> list[LeaderEffect]:
         """Its own rounds would tell, but a flow that earns little may wait hours for two of them (decision 235)."""
@@ -187,18 +186,23 @@ class Leader:
         return [] if looks else self.course.begin(Reason.CUT_OFF, now_ms=now_ms)
 
     def _on_healed(self, _: Healed, now_ms: float) -> list[LeaderEffect]:
-        """A leader that gave up need not sleep on, nor wait for ants that found no way."""
+        """A leader that gave up need not sleep on, nor wait long for ants that found no way.
+
+        But not at every return: one link that comes and goes would let no search end, and wake all that fit nowhere
+        again and again (decision 284).
+        """
         course, standing = self.course, self.standing
         course.lessons.healed()
-        was_cut, standing.cut = standing.why_look() is Reason.CUT_OFF, None
-        if was_cut:
-            # It never stopped, and may be whole again; if it is not, the leader hears so.
-            course.take_heart()
-            return course.rest([], now_ms=now_ms)
-        if course.is_scouting or standing.why_look() is Reason.WATCH:
+        why = standing.why_look()
+        if why is Reason.WATCH or now_ms - self._heartened_ms < self.params.retry_after_ms:
             return []
+        self._heartened_ms = now_ms
         course.take_heart()
-        return course.begin(standing.why_look(), now_ms=now_ms)
+        standing.cut = None
+        if why is Reason.CUT_OFF:
+            # It never stopped, and may be whole again; if it is not, the leader hears so.
+            return course.rest([], now_ms=now_ms)
+        return [] if course.is_promising else course.begin(why, now_ms=now_ms)
 
     # What changes where it runs.
 
@@ -270,12 +274,9 @@ class Leader:
         standing.avoided.add(news.flow)
         if any(offer.flow == news.flow for offer in standing.taps.values()):
             return course.begin(standing.why_look(), now_ms=now_ms)
-        if any(offer.flow == news.flow for offer in standing.enforced_taps.values()):
-            return course.fail(f"{news.flow} is ending", now_ms=now_ms)
         attempt = course.attempt
-        if attempt is not None and any(offer.flow == news.flow for offer in attempt.taps.values()):
-            return course.begin_again(now_ms=now_ms)
-        return []
+        affected = attempt is not None and any(offer.flow == news.flow for offer in attempt.taps.values())
+        return course.begin_again(now_ms=now_ms) if affected else []
 
     def _on_served_from(self, news: ServedFrom, _: float) -> list[LeaderEffect]:
         self.standing.served_from(news)

@@ -70,6 +70,8 @@ class Attempt:
     own_ms: float = 0.0
     alternatives: list[Alternative] = field(default_factory=list)
     longest_trip_ms: float = 0.0
+    way_ms: float = 0.0
+    """All chains end to end by the hosts that were taken, links alone: no two of them are further apart."""
     hops: int = 0
 
     @property
@@ -116,6 +118,9 @@ class Attempt:
         self.cost_ms += report.cost_ms
         self.own_ms += report.own_ms
         self.longest_trip_ms = max(self.longest_trip_ms, self.trip_ms)
+        # What is left of the cost without its hosts' prices is travel, each edge with its share of the paths.
+        travel_ms = (report.cost_ms - sum(price_ms for _, price_ms in report.prices)) / flow.weight
+        self.way_ms += travel_ms / min(self.subquery.shares)
         self.hops += report.hops
         self.chain += 1
         self.releases = 0

@@ -31,6 +31,10 @@ CourseNews = TimerFired | RoutingAntReturned | ScoutReport | ScoutFailed | Measu
 """What a course waits for: its own timers and ants, and the answers to what it asked."""
 
 
+_PAUSE_SPREAD = 0.5
+"""A pause after giving up is drawn from half of it to one and a half."""
+
+
 class Course:
     """Of one flow. `phase` says how far it is."""
 
@@ -59,9 +63,10 @@ class Course:
         return self._search.attempt if self._search is not None else None
 
     @property
-    def is_scouting(self) -> bool:
-        """Whether scouts are on their way, so that there is a way."""
-        return self._search is not None and self._search.stage is Stage.SCOUTING
+    def is_promising(self) -> bool:
+        """Whether a search is under way in which nobody was waited for in vain yet, or scouts have found a way."""
+        search = self._search
+        return search is not None and (search.stage is not Stage.ROUTING or search.attempt.releases == 1)
 
     @property
     def all_taps(self) -> list[Offer]:
@@ -81,10 +86,13 @@ class Course:
         assert self.attempt is not None
         return self._begin(self.attempt.reason, now_ms=now_ms)
 
-    def fail(self, why: str, *, now_ms: float, missed: bool = False) -> list[LeaderEffect]:
+    def _fail(
+        self, why: str, *, now_ms: float, rng: Chance, missed: bool = False, refused: bool = False
+    ) -> list[LeaderEffect]:
         """The attempt failed: begin anew with fresh ants, or rest for a while. `missed`: ants were waited for in vain.
 
         Only then is it worth waiting longer for the next ones. A host that refused was quick to say so (decision 263).
+        `refused`: by somebody who knows better than scouts; there was a place, and a rival may have been faster.
         """
         abandoned = self._abandon_enforcement()
         search, params = self._search, self._means.params
@@ -92,6 +100,9 @@ class Course:
         attempt = search.attempt
         self._failures += 1
         self._missed += missed or not params.learn_patience
+        if search.stage is Stage.FAILED:
+            # With all that it was taught nothing is left: what rivals had only reserved may be free again.
+            self.lessons.forget()
         watching = attempt.reason in OPTIONAL
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
         affordable = not watching or (bool(self.lessons) and self.rounds.are_free(self._flow, now_ms=now_ms))
@@ -103,7 +114,10 @@ class Course:
         if watching:
             stayed = Stayed(self._flow.name, math.nan, attempt.cost_ms, why)
             return self.rest([*abandoned, stayed], now_ms=now_ms)
-        pause_ms = min(params.retry_after_ms * 2**self._gave_up, params.retry_at_most_ms)
+        first_ms = params.patience_ms if refused else params.retry_after_ms
+        pause_ms = min(first_ms * 2**self._gave_up, params.retry_at_most_ms)
+        # Leaders that one fault has hit, or that turned each other back, must not come back at the same moment.
+        pause_ms *= rng.uniform(1.0 - _PAUSE_SPREAD, 1.0 + _PAUSE_SPREAD)
         self._gave_up += 1
         # What can't be placed can't serve either.
         told = self._standing.grants.tell_ending(self._flow.name) if attempt.reason is Reason.LOST else []
@@ -117,7 +131,7 @@ class Course:
     def rest(self, effects: list[LeaderEffect], *, now_ms: float, after_ms: float | None = None) -> list[LeaderEffect]:
         """Wait for the next round: as soon as the interval and the budget allow."""
         self.phase, self._search = Phase.RESTING, None
-        self.lessons.rest()
+        self.lessons.forget()
         flow = self._flow
         if after_ms is not None:
             return [*effects, SetTimer(flow.name, "rest", now_ms + after_ms)]
@@ -148,11 +162,11 @@ class Course:
             case ScoutFailed():
                 return []
             case Measured():
-                return self._on_measured(news, now_ms=now_ms)
+                return self._on_measured(news, now_ms=now_ms, rng=rng)
             case Enforced():
-                return self._on_enforced(news, now_ms=now_ms)
+                return self._on_enforced(news, now_ms=now_ms, rng=rng)
             case TapAnswered():
-                return self._on_tap_answered(news, now_ms=now_ms)
+                return self._on_tap_answered(news, now_ms=now_ms, rng=rng)
 
     def _on_timer(self, timer: TimerFired, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         if timer.name == "rest" and self.phase is Phase.RESTING:
@@ -162,8 +176,8 @@ class Course:
         if self.phase is Phase.ENFORCING:
             assert self._standing.enforcing is not None
             stops = {stop.host for stop in self._standing.enforcing.ant.stops}
-            self.lessons.shun(*sorted(stops - set(self._standing.running.values())), now_ms=now_ms)
-            return self.fail("the enforcement ant did not come back", now_ms=now_ms, missed=True)
+            self.lessons.missed(*sorted(stops - set(self._standing.running.values())), now_ms=now_ms)
+            return self._fail("the enforcement ant did not come back", now_ms=now_ms, rng=rng, missed=True)
         return self._on_ant_home(timer, now_ms=now_ms, rng=rng) if self.phase is Phase.SEARCHING else []
 
     def _on_ant_home(
@@ -175,18 +189,18 @@ class Course:
         effects = search.step(news, now_ms=now_ms, rng=rng) if search.stage is not Stage.FOUND else []
         if search.stage is Stage.FOUND:
             waits = self.weighing.awaits_measure(search.attempt.reason) and not isinstance(news, TimerFired)
-            return [] if waits else self._decide(now_ms=now_ms)
+            return [] if waits else self._decide(now_ms=now_ms, rng=rng)
         failed = search.stage is Stage.FAILED
-        return self.fail(search.why, now_ms=now_ms, missed=True) if failed else [*effects]
+        return self._fail(search.why, now_ms=now_ms, rng=rng, missed=True) if failed else [*effects]
 
-    def _on_measured(self, news: Measured, *, now_ms: float) -> list[LeaderEffect]:
+    def _on_measured(self, news: Measured, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         if news.round != self.round:
             return []
         self.weighing.measured = news
         found = self._search is not None and self._search.stage is Stage.FOUND
-        return self._decide(now_ms=now_ms) if found else []
+        return self._decide(now_ms=now_ms, rng=rng) if found else []
 
-    def _on_enforced(self, news: Enforced, *, now_ms: float) -> list[LeaderEffect]:
+    def _on_enforced(self, news: Enforced, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         enforcing = self._standing.enforcing
         if enforcing is None or news.epoch != enforcing.plan.epoch:
             return []
@@ -198,21 +212,21 @@ class Course:
                 why = (
                     f"its longest path would take {longest_ms:.1f} ms, the bound is {self._flow.latency_bound_ms:g} ms"
                 )
-                return self.fail(why, now_ms=now_ms)
+                return self._fail(why, now_ms=now_ms, rng=rng)
             enforcing.committed = True
             return self._activate(now_ms=now_ms) if enforcing.complete else []
         if self._means.params.heed_refusals:
             self.lessons.learn(news)
         why = "the enforcement ant came back too late" if news.committed else news.why
-        return self.fail(why, now_ms=now_ms, missed=news.committed)
+        return self._fail(why, now_ms=now_ms, rng=rng, missed=news.committed, refused=not news.committed)
 
-    def _on_tap_answered(self, news: TapAnswered, *, now_ms: float) -> list[LeaderEffect]:
+    def _on_tap_answered(self, news: TapAnswered, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         enforcing = self._standing.enforcing
         if enforcing is None or news.epoch != enforcing.plan.epoch:
             return []
         if news.why_not:
             self._standing.avoided.add(news.flow)
-            return self.fail(f"{news.flow}: {news.why_not}", now_ms=now_ms)
+            return self._fail(f"{news.flow}: {news.why_not}", now_ms=now_ms, rng=rng, refused=True)
         enforcing.granted.add(f"{news.flow}/{news.task}")
         return self._activate(now_ms=now_ms) if enforcing.complete else []
 
@@ -239,7 +253,7 @@ class Course:
             means,
             tries=self._missed,
             paid=standing.plan is not None,
-            probing=self._gave_up > 0,
+            probing=self._gave_up > 1,  # what was in the way is often gone by the first look after giving up
         )
         self.weighing.measured = None
         route = self._search.begin(now_ms=now_ms)
@@ -251,18 +265,18 @@ class Course:
         )
         return [*abandoned, measure, *route]
 
-    def _decide(self, *, now_ms: float) -> list[LeaderEffect]:
+    def _decide(self, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         """All chains are found: carry the placement out, or stay where the flow is."""
         attempt, standing, flow = self.attempt, self._standing, self._flow
         assert attempt is not None
         stopped = standing.stopped_by(attempt)
         if stopped:
-            return self.fail(f"{stopped[0]} was tapped meanwhile and must run", now_ms=now_ms)
+            return self._fail(f"{stopped[0]} was tapped meanwhile and must run", now_ms=now_ms, rng=rng)
         if attempt.own_ms >= flow.latency_bound_ms:
             # Scouts hold each chain to the bound; together the chains may still break it. This is the mean over paths:
             # where it breaks the bound the longest path does too. That is judged once the enforcement ant is back.
             whole = f"the whole flow would take {attempt.own_ms:.1f} ms, its bound is {flow.latency_bound_ms:g} ms"
-            return self.fail(whole, now_ms=now_ms)
+            return self._fail(whole, now_ms=now_ms, rng=rng)
         if self.weighing.can_compare(attempt.reason):
             moves = standing.moves_to(attempt)
             weighed = self.weighing.weigh(attempt, moves, beta=flow.beta, now_ms=now_ms)
@@ -295,11 +309,13 @@ class Course:
         self.phase = Phase.ENFORCING
         self.epoch += 1
         stops, social = attempt.stops(flow), means.ants.scouting.social
-        trip_ms = 2 * attempt.longest_trip_ms * len(stops)
-        ant = EnforcementAnt(flow, self.epoch, means.home, stops, trip_ms, social, seniority=self._seniority)
+        # It goes where the tasks go, which may be much further than from one end of the flow to the other.
+        trip_ms = 2 * max(attempt.longest_trip_ms, attempt.way_ms) * len(stops)
+        longer = 2 ** min(self._missed, 6)
+        ant = EnforcementAnt(flow, self.epoch, means.home, stops, trip_ms * longer, social, seniority=self._seniority)
         enforcing = Enforcing(self._plan(attempt, self.epoch), ant, dict(attempt.taps), now_ms)
         self._standing.enforcing = enforcing
-        patience = SetTimer(flow.name, "patience", now_ms + means.params.patience_for_ms(trip_ms))
+        patience = SetTimer(flow.name, "patience", now_ms + means.params.patience_for_ms(trip_ms) * longer)
         return [Send(stops[0].host, ant), *enforcing.ask(), patience]
 
     def _abandon_enforcement(self) -> list[LeaderEffect]:

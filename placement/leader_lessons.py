@@ -4,6 +4,7 @@ Cells far from a host may have old news of it. An enforcement ant that was turne
 leader that heard of a dead host knows more than the cells around its scouts.
 """
 
+import math
 from dataclasses import replace
 
 from placement.ants.enforcement import Enforced
@@ -18,7 +19,9 @@ class Lessons:
     def __init__(self, shun_ms: float) -> None:
         self._shun_ms = shun_ms
         self._shunned: dict[str, float] = {}
-        """Hosts that died or let an enforcement ant vanish, and until when no task goes there."""
+        """Hosts that died or let enforcement ants vanish, and until when no task goes there."""
+        self._suspected: dict[str, float] = {}
+        """Hosts of a plan whose enforcement ant was missed once, and until when a second time counts."""
         self._corrections: dict[str, HostView] = {}
         """Hosts that turned an enforcement ant of this search back, as it saw them."""
         self._stale: dict[tuple[str, str, str], Offer] = {}
@@ -39,18 +42,28 @@ class Lessons:
         """Cells further away may still tell scouts of a dead host; the leader knows better, for a while."""
         self._shunned |= dict.fromkeys(hosts, now_ms + self._shun_ms)
 
+    def missed(self, *hosts: str, now_ms: float) -> None:
+        """An enforcement ant that went to these did not come back in time. It may have been slow, or lost at any of
+        them: only those that are missed twice are kept away from (decision 282)."""
+        again = [host for host in hosts if self._suspected.get(host, -math.inf) > now_ms]
+        self._suspected |= dict.fromkeys(hosts, now_ms + self._shun_ms)
+        self.shun(*again, now_ms=now_ms)
+
     def healed(self) -> None:
         """Something that was dead lives again: it may be any of them."""
         self._shunned.clear()
+        self._suspected.clear()
 
-    def rest(self) -> None:
-        """The search is over; by the next one what hosts were like may be old itself."""
+    def forget(self) -> None:
+        """The search is over, or has found nothing; by the next one what hosts were like may be old itself."""
         self._corrections.clear()
         self._stale.clear()
 
     def taught(self, bounds: Bounds, tasks: int, *, now_ms: float) -> Bounds:
         """What scouts are told, with all this."""
-        self._shunned = {host: until_ms for host, until_ms in self._shunned.items() if until_ms > now_ms}
+        for kept in (self._shunned, self._suspected):
+            for host in [host for host, until_ms in kept.items() if until_ms <= now_ms]:
+                del kept[host]
         shunned = tuple((host, (1 << tasks) - 1) for host in sorted(self._shunned))
         return replace(
             bounds,

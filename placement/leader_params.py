@@ -41,7 +41,9 @@ class LeaderParams:
     max_failed_searches: int = 4
     """So many searches from which nobody brought a placement home are enough for that, too."""
     retry_after_ms: float = 10_000.0
-    """First pause after giving up; it doubles each time, up to retry_at_most_ms. Then few ants look for room."""
+    """First pause after giving up, if nobody found room; it doubles each time, up to retry_at_most_ms, and is drawn
+    from half to one and a half of that. After the second few ants look. A leader that rivals turned back to the end
+    begins with patience_ms. What returns somewhere ends a pause, but not more often than this."""
     retry_at_most_ms: float = 600_000.0
     watch_every_ms: float = 5_000.0
     """Shortest time between two rounds of ants for a running flow; the budget may make it longer."""
@@ -57,7 +59,7 @@ class LeaderParams:
     horizon_ms: float = 60_000.0
     """How long a better placement is assumed to stay better."""
     shun_ms: float = 60_000.0
-    """How long a leader keeps away from a host that died, or from which an enforcement ant did not return."""
+    """How long a leader keeps away from a host that died, or from which enforcement ants did not return twice."""
     budget_share: float | None = 3e-5
     """Routing ants and scouts of a running flow may take this share of its data's byte-hops; None: no limit."""
     budget_depth_ms: float = 60_000.0

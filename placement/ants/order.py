@@ -174,7 +174,7 @@ class ScoutReport:
     prices: tuple[tuple[str, float], ...]
     """(host, what these tasks add to its price): what the enforcement ant holds the host to."""
     hops: int = 0
-    """Length of the scout's trail."""
+    """Links that data would pass: those of the scout's trail, or one for each edge where all hosts reach each other."""
     byte_hops: float = 0.0
     """What this scout cost the network."""
     tap: Offer | None = None

@@ -42,7 +42,6 @@ PAPER = AntParams(
         explore=0.0,
         shift=True,
         queues=True,
-        max_hops=200,
     ),
     surroundings=SurroundingsParams(hops=1),
     scent=None,

@@ -8,6 +8,7 @@ A way never returns to a host it has left: plain dynamic programming would price
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from placement.ants.order import Offer, Order, Spot
@@ -54,6 +55,12 @@ class Way(NamedTuple):
             if used == host:
                 return True
         return False
+
+    def edges_between_hosts(self, start: str, end: str) -> int:
+        """Edges of a complete way that leave their host: the hops of its data where every host reaches every other,
+        however its scout walked. What a tap covers does not move."""
+        hosts = (start, *(spot.host for spot in self.spots), end)[self.covered :]
+        return sum(origin != target for origin, target in pairwise(hosts))
 
 
 class Candidate(NamedTuple):

@@ -66,8 +66,8 @@ class ScoutingParams:
     reuse: bool = True
     """Tap an equal task of another flow where one runs."""
     failures_to_weaken: int = 3
-    max_hops: int = 100
-    """A scout that has lost its way costs more than ten that have not."""
+    max_hops: int = 200
+    """As for routing ants: where those get through, so must scouts, also by way of another end."""
 
     def __post_init__(self) -> None:
         if not 0 < self.least_alpha <= self.most_alpha <= 1:
@@ -363,7 +363,7 @@ def _report(ant: ScoutingAnt, cell: ScoutingCell) -> list[Send | Home | Lost]:
         way.score_ms,
         way.own_ms,
         way.prices,
-        len(ant.trail.hosts) - 1,
+        len(ant.trail.hosts) - 1 if cell.distances.exact is None else way.edges_between_hosts(order.start, order.end),
         ant.byte_hops,
         way.tap,
         way.covered,

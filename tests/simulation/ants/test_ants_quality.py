@@ -1,6 +1,7 @@
 """A small sample of what `stigmergy evaluate` measures at length: ants near the proven optimum, moving when needed."""
 
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 from statistics import fmean
 
@@ -9,7 +10,20 @@ import pytest
 from placement.ants.params import IMPROVED
 from placement.leader_events import GaveUp, Published
 from placement.leader_params import IMPROVED_LEADER
-from placement.model import Edge, Flow, Host, Link, Problem, RoutedNetwork, Sink, Source, Task
+from placement.model import (
+    Edge,
+    Flow,
+    Host,
+    Link,
+    Network,
+    OverlayNetwork,
+    Problem,
+    RoutedNetwork,
+    Sink,
+    Source,
+    Task,
+    chain,
+)
 from placement.queueing import IDLE, link_wait_ms, wire_stream
 from placement.simulator.body import Body
 from placement.simulator.faults import lose_link
@@ -113,3 +127,33 @@ def test_a_flow_is_not_published_while_its_longest_path_breaks_the_bound() -> No
         assert expected is type(body.decisions[-1][1])
         if expected is Published:
             assert body.truth.latency("q").longest_ms < bound_ms
+
+
+@pytest.mark.parametrize("far_ms", [150.0, 300.0, 1_000.0])
+@pytest.mark.parametrize("overlay", [False, True])
+def test_a_flow_whose_only_host_with_room_is_far_from_its_ends_is_placed_there(far_ms: float, overlay: bool) -> None:
+    """Its ends are 1 ms apart, and cells know of the far host: scouts are home at once, the enforcement ant is not."""
+    hosts = (Host("a0"), Host("a1"), Host("b", 4.0))
+    network: Network = RoutedNetwork(hosts, (Link("a0", "a1", 1.0), Link("a1", "b", far_ms)))
+    if overlay:
+        network = OverlayNetwork.sparse(hosts, [[0.0, 1.0, far_ms], [1.0, 0.0, far_ms], [far_ms, far_ms, 0.0]])
+    flow = chain("q", Source("in", "a0", 0.1), (Task("s", 15.0), Task("t", 15.0)), Sink("out", "a1"))
+    body = Body(network, chance=seeded(1), leaders=STILL)
+    body.acquaint()
+    body.submit(flow)
+    body.run_until_settled()
+    assert [Published] == [type(decision) for _, decision in body.decisions]
+    assert {0: "b", 1: "b"} == body.leaders["q"].running
+    assert 1 == body.leaders["q"].epoch, "the first enforcement ant was waited for"
+
+
+def test_scouts_get_through_a_long_line_of_hosts() -> None:
+    """Where routing ants arrive scouts must, too; else every search ends with scouts that died on the way."""
+    names = [f"h{k:03}" for k in range(120)]
+    network = RoutedNetwork(tuple(Host(name) for name in names), tuple(Link(a, b, 1.0) for a, b in pairwise(names)))
+    flow = chain("q", Source("in", names[0], 0.01), (Task("s", 4.0), Task("t", 4.0)), Sink("out", names[-1]))
+    body = Body(network, chance=seeded(1), leaders=STILL)
+    body.acquaint()
+    body.submit(flow)
+    body.run_until_settled()
+    assert [Published] == [type(decision) for _, decision in body.decisions]

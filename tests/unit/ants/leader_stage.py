@@ -33,13 +33,14 @@ PARAMS = replace(
 class Stage:
     """A leader with everything it was told and asked for."""
 
-    def __init__(self, flow: Flow = FLOW, params: LeaderParams = PARAMS) -> None:
+    def __init__(self, flow: Flow = FLOW, params: LeaderParams = PARAMS, *, seed: int = 1) -> None:
         self.leader = Leader(flow, params, IMPROVED, fastest_capacity=1.0)
         self.effects: list[Any] = []
         self.now_ms = 0.0
+        self._seed = seed
 
     def tell(self, event: Any) -> list[Any]:
-        self.effects = self.leader.step(event, now_ms=self.now_ms, rng=Random(1))
+        self.effects = self.leader.step(event, now_ms=self.now_ms, rng=Random(self._seed))
         return self.effects
 
     def sent(self, kind: type) -> list[Any]:

@@ -33,6 +33,8 @@ def test_ours_are_the_numbers_of_the_design() -> None:
         scouting.join_hint,
         scouting.reuse,
     )
+    assert (0.5, 2) == (scouting.dreaming, scouting.dreams), "decision 55: every second scout, two worlds"
+    assert (0.1, 6, 200) == (scouting.explore, scouting.ways_kept, scouting.max_hops), "decision 285: 200 hops, not 100"
     assert (UTILISATION_CAP, 0.98, 3) == (scouting.most_alpha, UTILISATION_CAP, scouting.nearby_hosts)
     assert (3, 0.02) == (IMPROVED.surroundings.hops, IMPROVED.surroundings.change), "decision 42: three hops, not two"
     assert IMPROVED.scent is not None

@@ -1,6 +1,7 @@
 """Dreams: scouts that may go anywhere in one hop look where a good way may be, not only along the walk."""
 
 import math
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -10,6 +11,7 @@ from placement.ants.effects import Send
 from placement.ants.order import Anchor, Order
 from placement.ants.params import IMPROVED
 from placement.ants.scouting import ScoutingParams, scout, step
+from placement.ants.trail import Trail
 from placement.atlas import Atlas
 from placement.cell import Cell
 from placement.model import Sink, Source, Task, chain
@@ -88,3 +90,17 @@ def test_the_shortest_way_bounds_what_is_outstanding() -> None:
     """A report is outstanding near what no placement can beat; a walk over neighbours is no such bound."""
     assert overlay_cell("s", SHORT).straight_ms("d") == 20.0
     assert math.isinf(Cell("s", 1.0, {}, IMPROVED, delay=lambda a, b: 0.0, direct=False).straight_ms("d"))
+
+
+def test_a_report_counts_one_hop_for_each_edge_between_hosts_where_data_go_straight() -> None:
+    """Budgets are filled by what data move: a walk over ten neighbours is no way of data in an overlay."""
+    trail = Trail(("s", "relay", "far", "d"), (0.0, 10.0, 110.0, 210.0), (0.0, 10.0, 110.0, 210.0), 210.0, 3)
+    ant = replace(scout(ORDER, "s", IMPROVED.scouting, rng=Random(1)), trail=trail)
+    walked = Cell("d", 1.0, {}, IMPROVED, delay=lambda a, b: math.nan, direct=False)
+    hops = []
+    for here in (overlay_cell("d", SHORT), walked):
+        (home,) = step(ant, here, IMPROVED.scouting, now_ms=0.0, rng=Random(1))
+        assert isinstance(home, Send)
+        assert ("d", "d") == home.message.news.hosts
+        hops.append(home.message.news.hops)
+    assert [1, 3] == hops

@@ -20,7 +20,7 @@ from placement.leader_events import (
     Withdraw,
     Withdrawn,
 )
-from placement.leader_params import LeaderParams
+from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.leader_phases import Phase
 from placement.model import Edge, Flow, Sink, Source, Task
 from tests.unit.ants.leader_stage import FLOW, PARAMS, Stage
@@ -105,10 +105,11 @@ def test_a_leader_that_only_probes_for_room_waits_for_its_routing_ants() -> None
     stage = Stage(params=replace(PARAMS, max_attempts=1))
     stage.tell(Place())
     stage.ants_return()
-    for _ in range(1 + PARAMS.max_releases):
-        stage.tell(TimerFired("patience"))
-    assert stage.leader.phase is Phase.RESTING
-    stage.tell(TimerFired("rest"))
+    for _ in range(2):
+        while not stage.found(GaveUp):
+            stage.tell(TimerFired("patience"))
+        assert stage.leader.phase is Phase.RESTING
+        stage.tell(TimerFired("rest"))
     assert stage.found(SetTimer)[0].at_ms == PARAMS.patience_ms
     stage.tell(RoutingAntReturned(stage.round, "d", 900.0, 700.0, 100.0))
     assert stage.sent(ScoutingAnt)
@@ -166,17 +167,38 @@ def test_it_gives_up_for_a_while_after_its_attempts_and_tries_again_later() -> N
         assert stage.sent(RoutingAnt)
         while not stage.found(GaveUp):
             stage.tell(TimerFired("patience"))
-    assert [10_000.0, 20_000.0, 40_000.0] == pauses
+    assert [2.0, 4.0] == [pause_ms / pauses[0] for pause_ms in pauses[1:]]
+    assert 5_000.0 <= pauses[0] <= 15_000.0
 
 
-def test_after_giving_up_only_a_few_ants_look_for_room() -> None:
-    """Where there is no room, full efforts without end would fill the network; a user's request is one again."""
+def test_leaders_that_give_up_together_do_not_come_back_together() -> None:
+    """One fault hits many flows: they would turn each other back again. Each draws its pause."""
+    pauses = set()
+    for seed in range(20):
+        stage = Stage(seed=seed)
+        stage.tell(Place())
+        while not stage.found(GaveUp):
+            stage.tell(TimerFired("patience"))
+        (rest,) = stage.found(SetTimer)
+        pauses.add(rest.at_ms)
+    assert 20 == len(pauses)
+    assert 5_000.0 <= min(pauses) < 7_500.0
+    assert 12_500.0 < max(pauses) <= 15_000.0
+
+
+def test_after_giving_up_it_looks_once_with_all_its_ants_and_then_only_a_few_look_for_room() -> None:
+    """What was in the way is often gone by then. Full efforts without end would fill the network where there is no
+    room; a user's request is one again."""
     stage = Stage()
     stage.tell(Place())
-    while not stage.found(GaveUp):
-        stage.tell(TimerFired("patience"))
-    stage.tell(TimerFired("rest"))
-    assert len(stage.sent(RoutingAnt)) == PARAMS.watching.routing_ants
+    sent = []
+    for _ in range(3):
+        while not stage.found(GaveUp):
+            stage.tell(TimerFired("patience"))
+        stage.tell(TimerFired("rest"))
+        sent.append(len(stage.sent(RoutingAnt)))
+    few = PARAMS.watching.routing_ants
+    assert [PARAMS.placing.routing_ants, few, few] == sent
     stage.tell(TimerFired("patience"))
     assert stage.found(GaveUp)
     stage.tell(Place())
@@ -228,16 +250,27 @@ def test_withdrawal_ends_everything_everywhere() -> None:
     assert stage.tell(Enforced(2, committed=True)) == []
 
 
+FAN_IN = Flow(
+    "f",
+    (Source("p1", "s", 0.01), Source("p2", "s2", 0.01)),
+    (Task("a", 4.0), Task("j", 4.0), Task("b", 4.0)),
+    (Sink("c", "d"),),
+    tuple(Edge(*edge) for edge in (("p1", "a"), ("a", "j"), ("j", "c"), ("p2", "b"), ("b", "j"))),
+)
+
+
+def test_every_second_scout_of_a_fan_in_walks_by_way_of_the_other_producer() -> None:
+    """Decision 43: the best place for the join may lie there, and no walk straight to the sink passes it."""
+    stage = Stage(FAN_IN, replace(PARAMS, placing=IMPROVED_LEADER.placing))
+    stage.tell(Place())
+    stage.ants_return(IMPROVED_LEADER.placing.enough_routing_ants)
+    assert ["d", "s2"] * 6 == [ant.destination for ant in stage.sent(ScoutingAnt)]
+    assert {("s", "d")} == {(ant.order.start, ant.order.end) for ant in stage.sent(ScoutingAnt)}
+
+
 def test_chains_are_placed_one_after_the_other_and_enforced_together() -> None:
     """Fan-in: the branch's ants start at the other producer and walk to where the join was found."""
-    fan_in = Flow(
-        "f",
-        (Source("p1", "s", 0.01), Source("p2", "s2", 0.01)),
-        (Task("a", 4.0), Task("j", 4.0), Task("b", 4.0)),
-        (Sink("c", "d"),),
-        tuple(Edge(*edge) for edge in (("p1", "a"), ("a", "j"), ("j", "c"), ("p2", "b"), ("b", "j"))),
-    )
-    stage = Stage(fan_in)
+    stage = Stage(FAN_IN)
     stage.tell(Place())
     stage.ants_return()
     stage.report("x", "y", cost_ms=90.0)

@@ -185,16 +185,90 @@ def test_scouts_keep_away_from_a_dead_host_until_something_heals() -> None:
     assert {()} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
 
 
-def test_scouts_keep_away_from_where_an_enforcement_ant_vanished() -> None:
-    """Nobody has noticed a death there yet, but the next ant would vanish too."""
-    stage = Stage()
+def test_scouts_keep_away_from_where_two_enforcement_ants_vanished() -> None:
+    """Nobody has noticed a death there yet, but the next ant would vanish too. One may just have been slow, or lost at
+    the other host of its plan."""
+    stage = Stage(params=replace(PARAMS, max_attempts=9))
+    stage.tell(Place())
+    barred = []
+    for hosts in (("y", "z"), ("w", "y")):
+        stage.ants_return()
+        stage.report(*hosts)
+        stage.report(*hosts)
+        stage.tell(TimerFired("patience"))
+        stage.ants_return()
+        barred.append({scout.order.barred for scout in stage.sent(ScoutingAnt)})
+    assert [{()}, {(("y", 0b11),)}] == barred
+
+
+def test_an_enforcement_ant_is_waited_for_as_long_as_its_own_way_takes() -> None:
+    """The ends of a flow may be neighbours, and the only host with room far from both."""
+
+    def patience_ms(cost_ms: float) -> list[float]:
+        stage = Stage(params=replace(PARAMS, max_attempts=9))
+        stage.tell(Place())
+        found = []
+        for _ in range(3):
+            stage.ants_return()
+            stage.report("x", "x", cost_ms=cost_ms)
+            stage.report("x", "x", cost_ms=cost_ms)
+            (ant,), (timer,) = stage.sent(EnforcementAnt), stage.found(SetTimer)
+            assert timer.at_ms == PARAMS.patience_for_ms(ant.trip_ms / 2 ** len(found)) * 2 ** len(found)
+            found.append(timer.at_ms)
+            stage.tell(TimerFired("patience"))
+        return found
+
+    near_ms, far_ms = patience_ms(48.0), patience_ms(2_008.0)
+    assert PARAMS.patience_for_ms(2 * 40.0) == near_ms[0], "the host's price of 8 ms is no travel"
+    assert PARAMS.patience_for_ms(2 * 2_000.0) == far_ms[0]
+    assert [2.0, 4.0] == [later_ms / far_ms[0] for later_ms in far_ms[1:]], "twice as long after each that was missed"
+
+
+def test_what_rivals_had_only_reserved_is_forgotten_when_nothing_else_is_left() -> None:
+    """The rival may have been turned back itself: a host that it held for a moment is free again."""
+    stage = Stage(params=replace(PARAMS, max_attempts=9))
     stage.tell(Place())
     stage.ants_return()
-    stage.report("y", "z")
-    stage.report("y", "z")
-    stage.tell(TimerFired("patience"))
+    stage.report("x", "x")
+    stage.report("x", "x")
+    seen = HostView("x", 1.0, Load(rate_per_ms=0.05, rho=0.9, square=5.0, burst=0.05, rate_squares=0.0025))
+    stage.tell(Enforced(1, committed=False, why="dear", seen=seen))
+    told = []
+    for _ in range(PARAMS.max_releases + 1):
+        stage.ants_return()
+        told.append({scout.order.corrections for scout in stage.sent(ScoutingAnt)})
+        stage.tell(TimerFired("patience"))
+    assert [{(seen,)}] * PARAMS.max_releases + [{()}] == told
+
+
+def test_a_leader_that_was_refused_to_the_end_rests_shorter_than_one_that_found_nothing() -> None:
+    """There was a place, and rivals were faster: they are settled by the next look. The pause still doubles."""
+    stage = Stage()
+    stage.tell(Place())
+    pauses = []
+    for _ in range(2):
+        for _ in range(PARAMS.max_attempts):
+            stage.ants_return()
+            stage.report("x", "x")
+            stage.report("x", "x")
+            stage.tell(Enforced(stage.leader.epoch, committed=False, why="full"))
+        assert stage.found(GaveUp)
+        pauses.append(stage.found(SetTimer)[0].at_ms)
+        stage.tell(TimerFired("rest"))
+    assert PARAMS.patience_ms / 2 <= pauses[0] <= PARAMS.patience_ms * 1.5 < PARAMS.retry_after_ms / 2
+    assert 2.0 == pauses[1] / pauses[0]
+
+
+def test_a_host_that_dies_under_an_enforcement_ant_is_no_failed_attempt() -> None:
+    """Nobody refused anything: the leader begins anew at once, and the dead epoch is fenced."""
+    stage = Stage(params=replace(PARAMS, max_attempts=1))
+    stage.tell(Place())
     stage.ants_return()
-    assert {(("y", 0b11), ("z", 0b11))} == {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+    stage.report("x", "y")
+    stage.report("x", "y")
+    stage.tell(HostLost("y"))
+    assert [1, 1] == [message.epoch for message in stage.sent(Cancellation)]
+    assert stage.sent(RoutingAnt)
 
 
 def test_searches_that_find_nothing_end_sooner_than_attempts_that_are_refused() -> None:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from placement.cell_ledger import Booking, Ledger, State
+from placement.cell_ledger import ENDED_KEPT, Booking, Ledger, State
 from placement.queueing import Load
 
 
@@ -125,3 +125,17 @@ def test_an_ant_that_comes_twice_changes_nothing() -> None:
 def test_a_load_that_is_not_a_number_is_refused() -> None:
     """It is not below the cap; that it is not above it either must not let it in."""
     assert Ledger().reserve(booking("f", 1, math.nan)) is not None
+
+
+def test_a_host_remembers_what_has_ended_of_so_many_flows_and_no_more() -> None:
+    """Flows come and go for years; late ants come within minutes."""
+    ledger = Ledger()
+    ledger.release("oldest", 3)
+    ledger.cancel("old", 3)
+    for k in range(ENDED_KEPT - 1):
+        ledger.release(f"f{k}", 1)
+        ledger.cancel("old", 2)
+    assert (-1, 3) == (ledger.ended("oldest"), ledger.ended("old")), "what ended again is kept, with its newest epoch"
+    assert 1 == ledger.ended("f0")
+    ledger.release("new", 1)
+    assert (-1, 1) == (ledger.ended("f0"), ledger.ended("new"))
