@@ -228,8 +228,7 @@ class Leaders:
         )
         led.modelled_ms = -math.inf
         self._remodel(flow, led)  # ants are to price what is coming
-        assert spot.in_s is not None
-        self._body.tell_leader(flow, HotSpotAhead(spot.host, spot.in_s * 1e3, spot.probability))
+        self._body.tell_leader(flow, HotSpotAhead(spot.host))
 
     # Who leads.
 

@@ -45,9 +45,8 @@ sinks:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """When the command started, and how long after that: flow in the registry, plan, placed, running, first result."""
+    """How long after the command started: flow in the registry, plan, placed, running, first result."""
 
-    begun_s: float
     written_s: float
     planned_s: float
     placed_s: float
@@ -110,7 +109,6 @@ def submission_of(
     if written_s is None or planned_s is None or len(placed) < len(slots) or len(running) < len(slots):
         raise BenchError(f"{flow} gave a result, but the registry does not say how")
     return Submission(
-        begun_s,
         written_s - begun_s,
         planned_s - begun_s,
         max(placed.values()) - begun_s,

@@ -157,7 +157,7 @@ def test_a_flow_that_is_tapped_lingers_until_its_tappers_have_gone() -> None:
         stage.tell(TapAsked(by, 3, f"home-{by}", "b"))
         assert [(f"home-{by}", by, TapAnswered(3, "f", "b"))] == stage.letters(TapAnswered)
     stage.tell(Withdraw())
-    assert [Lingers("f", ("g", "k"))] == stage.found(Lingers)
+    assert [Lingers("f")] == stage.found(Lingers)
     assert [("home-g", "g", ServingEnds("f")), ("home-k", "k", ServingEnds("f"))] == stage.letters(ServingEnds)
     assert stage.tell(Release("g", 3)) == []
     stage.tell(Cancellation("k", 3))
