@@ -11,6 +11,7 @@ KIB, MIB = 2**10, 2**20
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
 COPIES_MAX = 3
+"""Of a partition: with three, one broker may be away and nothing waits."""
 PRODUCER_BATCH_BYTES_MAX = MIB + 12
 """Kafka's `max.message.bytes` bounds a producer's whole batch, so no topic allows less than default producers send."""
 
