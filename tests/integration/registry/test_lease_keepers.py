@@ -12,20 +12,13 @@ from typing import Any
 import pytest
 
 from services.registry.lease_keeper import LeaseKeeper, LeaseParams
+from tests.waiting import PATIENCE_S, until
 from topics import catalogue
 from topics.admin import connect, ensure
 
 PARAMS = LeaseParams(duration_ms=12_000, renew_every_ms=500, margin_ms=200)
 """Longer than a busy machine stalls: who loses a lease shall lose it because the test wants it so."""
 FROZEN_S = 14.0
-PATIENCE_S = 120.0
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited in vain until {what}"
-        time.sleep(0.01)
 
 
 class Holder:
