@@ -318,7 +318,7 @@ class Cell:
                 effects += self._walker(ant, now_ms, rng)
         return effects
 
-    def _measured_by(self, ant: MeasuringAnt, now_ms: float, _: Chance) -> list[Effect]:
+    def _measured_by(self, ant: MeasuringAnt, _: float, __: Chance) -> list[Effect]:
         """The ant brings the flow as its leader last measured it: what is booked here weighs what it weighs now."""
         booked = any(booking.flow == ant.flow.name for booking in self.ledger.bookings())
         changed = self.flow_changed(ant.flow, told_by_leader=True) if booked else []

@@ -7,7 +7,7 @@ next one, and a record that is ready while the writer's last batch is still unan
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 RoundTrip = Callable[[str, str], float]
@@ -30,14 +30,6 @@ class HopParams:
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} is {value}; give 0 ms or more")
-
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """The way of one edge: through the broker of which region, and how long it takes."""
-
-    leader: str
-    delay_ms: float
 
 
 def missed_ms(round_trip_ms: float, batches_per_ms: float, idle_wait_ms: float = math.inf) -> float:
@@ -70,34 +62,3 @@ def hop_ms(
     writing_ms = params.linger_ms + to_leader_ms / 2 + missed_ms(to_leader_ms, batches_per_ms)
     reading_ms = from_leader_ms / 2 + missed_ms(from_leader_ms, batches_per_ms, params.fetch_wait_ms)
     return writing_ms + slowest_follower_ms + reading_ms + params.base_ms
-
-
-def best_hop(
-    writer: str,
-    reader: str,
-    leaders: Iterable[str],
-    round_trip_ms: RoundTrip,
-    params: HopParams,
-    *,
-    batches_per_ms: float,
-    replication: int = 1,
-) -> Hop:
-    """The best region to lead an edge between two regions, of those that have a broker; the first by name of equals.
-
-    With more replicas than one the followers are taken to be the brokers nearest to the leader.
-    """
-    regions = sorted(set(leaders))
-    if not 1 <= replication <= len(regions):
-        raise ValueError(f"replication {replication} needs as many regions with a broker; there are {len(regions)}")
-    hops = []
-    for leader in regions:
-        followers = sorted(round_trip_ms(leader, other) for other in regions if other != leader)
-        delay_ms = hop_ms(
-            round_trip_ms(writer, leader),
-            round_trip_ms(leader, reader),
-            params,
-            batches_per_ms=batches_per_ms,
-            slowest_follower_ms=followers[replication - 2] if replication > 1 else 0.0,
-        )
-        hops.append(Hop(leader, delay_ms))
-    return min(hops, key=lambda hop: (hop.delay_ms, hop.leader))

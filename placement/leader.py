@@ -153,7 +153,7 @@ class Leader:
         if not grants.tappers:
             return self._end()
         abandoned = self.course.linger()
-        return [*abandoned, *grants.tell_ending(self.flow.name), Lingers(self.flow.name, grants.tappers)]
+        return [*abandoned, *grants.tell_ending(self.flow.name), Lingers(self.flow.name)]
 
     def _end(self) -> list[LeaderEffect]:
         return [*self.course.end(), Withdrawn(self.flow.name)]

@@ -55,11 +55,9 @@ class Crowded:
 
 @dataclass(frozen=True, slots=True)
 class HotSpotAhead:
-    """Because of this host the flow will break its bound then, with this chance, and it should leave (Synergy 3.4)."""
+    """Because of this host the flow is about to break its bound, and it should leave (Synergy 3.4)."""
 
     host: str
-    in_ms: float
-    sure: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,6 @@ class Lingers:
     """The flow was withdrawn but runs on, unchanged, until those who tap it have found another way."""
 
     flow: str
-    tapped_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,5 +357,5 @@ class PheromoneTable:
             self._vectors[destination].lose(neighbour)
 
     def _fresh(self, destination: str, *, now_ms: float) -> PheromoneVector:
-        """A vector that knows nothing yet of the way to this destination."""
+        """A vector that knows nothing yet of the way to this destination; a live cell's tells where it goes."""
         return PheromoneVector(self.neighbours, self._params, now_ms=now_ms)

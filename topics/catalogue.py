@@ -48,11 +48,9 @@ FLOWS = Topic(
     purpose="flows as submitted; the newest revision counts",
     key="{flow}",
     message=FlowRevision,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
-    written_by=("cli", "api"),
-    read_by=("placement", "host", "cli", "api"),
+    written_by=("cli", "demo"),
+    read_by=("placement", "host", "modelling", "cli", "demo"),
     bytes_max=MIB,
 )
 
@@ -61,11 +59,9 @@ HOSTS = Topic(
     purpose="hosts that are there",
     key="{host}",
     message=HostRegistration,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
     written_by=("host",),
-    read_by=("placement", "host", "cli", "api"),
+    read_by=("placement", "host", "cli"),
 )
 
 PLACEMENTS = Topic(
@@ -73,11 +69,9 @@ PLACEMENTS = Topic(
     purpose="the registry: who runs which partition of which segment, since which epoch",
     key="{segment}/{partition}",
     message=Placement,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
     written_by=("placement", "cli"),
-    read_by=("host", "placement", "cli", "api"),
+    read_by=("host", "placement", "cli"),
 )
 
 SEGMENTS_STATUS = Topic(
@@ -85,11 +79,9 @@ SEGMENTS_STATUS = Topic(
     purpose="how each partition of each segment is",
     key="{segment}/{partition}",
     message=SegmentStatus,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
     written_by=("host",),
-    read_by=("placement", "cli", "api"),
+    read_by=("placement", "cli"),
 )
 
 PLANS = Topic(
@@ -97,11 +89,9 @@ PLANS = Topic(
     purpose="the newest plan that each flow's leader committed, or that a person approved",
     key="{flow}",
     message=CommittedPlan,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
     written_by=("host", "placement"),
-    read_by=("placement", "host", "cli", "api"),
+    read_by=("placement", "host", "cli"),
     bytes_max=256 * KIB,
 )
 
@@ -110,11 +100,9 @@ PROPOSALS = Topic(
     purpose="the newest plan that each flow's leader was asked for; carried out only if a person approves it",
     key="{flow}",
     message=ProposedPlan,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
     written_by=("host",),
-    read_by=("placement", "host", "cli", "api"),
+    read_by=("placement", "host", "cli"),
     bytes_max=256 * KIB,
 )
 
@@ -144,11 +132,9 @@ POLICIES = Topic(
     purpose="what people laid down for flows and hosts",
     key="{subject}/{name}",
     message=Policy,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
-    written_by=("cli", "api"),
-    read_by=("placement", "host", "cli", "api"),
+    written_by=("cli",),
+    read_by=("placement", "host", "cli"),
 )
 
 REQUESTS = Topic(
@@ -156,11 +142,9 @@ REQUESTS = Topic(
     purpose="people's wishes to the placement service and to leaders",
     key="{request}",
     message=Request,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=7 * DAY_MS),
-    written_by=("cli", "api"),
-    read_by=("placement", "host", "cli", "api"),
+    written_by=("cli",),
+    read_by=("placement", "host"),
 )
 
 DECISIONS = Topic(
@@ -168,11 +152,9 @@ DECISIONS = Topic(
     purpose="who decided what, when, on which evidence",
     key="{decision}",
     message=Decision,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=30 * DAY_MS),
     written_by=("placement", "host"),
-    read_by=("placement", "cli", "api"),
+    read_by=("placement", "cli"),
 )
 
 LEASES = Topic(
@@ -180,11 +162,9 @@ LEASES = Topic(
     purpose="claims and renewals of leases; the broker's order and time decide who holds one",
     key="{lease}",
     message=LeaseEntry,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=10 * MINUTE_MS, segment_ms=5 * MINUTE_MS),
     written_by=("placement", "host"),
-    read_by=("placement", "host", "cli", "api"),
+    read_by=("placement", "host", "cli"),
     bytes_max=4 * KIB,
 )
 
@@ -193,11 +173,9 @@ MOVES = Topic(
     purpose="moves: how far each is, and how it ended",
     key="{move}",
     message=MoveRecord,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=7 * DAY_MS),
     written_by=("placement",),
-    read_by=("placement", "host", "cli", "api"),
+    read_by=("placement", "host", "cli"),
 )
 
 HANDOVERS = Topic(
@@ -205,8 +183,6 @@ HANDOVERS = Topic(
     purpose="former owners say that they have drained and committed",
     key="{segment}/{partition}",
     message=Handover,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=HOUR_MS, segment_ms=HOUR_MS),
     written_by=("host",),
     read_by=("host", "placement"),
@@ -218,11 +194,9 @@ STANDBYS = Topic(
     purpose="how well hosts follow partitions that others own",
     key="{segment}/{partition}/{host}",
     message=StandbyStatus,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(),
     written_by=("host",),
-    read_by=("placement", "cli", "api"),
+    read_by=("placement", "cli"),
     bytes_max=4 * KIB,
 )
 
@@ -231,11 +205,9 @@ DEAD_LETTERS = Topic(
     purpose="records of a flow that could not be processed",
     key="{origin.topic}/{origin.partition}/{origin.offset}",
     message=DeadLetter,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=30 * DAY_MS),
     written_by=("host",),
-    read_by=("cli", "api"),
+    read_by=("cli",),
     bytes_max=2 * RECORD_BYTES_MAX,  # base64 adds a third, error and headers the rest
 )
 
@@ -244,11 +216,9 @@ LATE = Topic(
     purpose="records of a flow that came after their window had closed",
     key="{origin.topic}/{origin.partition}/{origin.offset}",
     message=LateRecord,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=7 * DAY_MS),
     written_by=("host",),
-    read_by=("cli", "api", "users"),
+    read_by=("users",),
     bytes_max=2 * RECORD_BYTES_MAX,
 )
 
@@ -298,7 +268,6 @@ LANDMARKS = Topic(
     key="{segment}/{partition}",
     message=Landmark,
     format=Format.MSGPACK,
-    partitions=1,
     retention=Compacted(segment_ms=10 * MINUTE_MS),
     written_by=("host",),
     read_by=("host",),
@@ -310,11 +279,10 @@ METRICS_OPERATORS = Topic(
     purpose="each operator and partition, once a second",
     key="{host}",
     message=OperatorMetrics,
-    format=Format.JSON,
     partitions=4,
     retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=1024 * MIB),
     written_by=("host",),
-    read_by=("modelling", "cli", "api"),
+    read_by=("host", "modelling", "cli"),
     bytes_max=8 * KIB,
     compression="gzip",
 )
@@ -324,11 +292,9 @@ METRICS_HOSTS = Topic(
     purpose="each host, once a second",
     key="{host}",
     message=HostMetrics,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=512 * MIB),
     written_by=("host",),
-    read_by=("host", "modelling", "placement", "cli", "api"),
+    read_by=("host", "modelling", "placement", "cli"),
     bytes_max=8 * KIB,
     compression="gzip",
 )
@@ -338,11 +304,9 @@ METRICS_LINKS = Topic(
     purpose="round trips between hosts, once a second",
     key="{host}",
     message=LinkMetrics,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=3 * DAY_MS, partition_bytes_max=512 * MIB),
     written_by=("host",),
-    read_by=("host", "modelling", "cli", "api"),
+    read_by=("host", "modelling", "placement", "cli"),
     bytes_max=8 * KIB,
     compression="gzip",
 )
@@ -352,11 +316,9 @@ METRICS_REJECTED = Topic(
     purpose="metrics that could not be used, and why",
     key="{origin.topic}/{origin.partition}/{origin.offset}",
     message=RejectedMetrics,
-    format=Format.JSON,
-    partitions=1,
     retention=Kept(for_ms=7 * DAY_MS, partition_bytes_max=64 * MIB),
     written_by=("modelling",),
-    read_by=("cli", "api"),
+    read_by=("users",),
     bytes_max=16 * KIB,
 )
 
@@ -365,11 +327,9 @@ MODELS = Topic(
     purpose="fitted models; of one key the largest (second, batch) counts",
     key="{key}",
     message=Model,
-    format=Format.JSON,
-    partitions=1,
     retention=Compacted(segment_ms=10 * MINUTE_MS),
     written_by=("modelling",),
-    read_by=("host", "placement", "cli", "api"),
+    read_by=("host",),
     bytes_max=16 * KIB,
     compression="gzip",
 )

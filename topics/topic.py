@@ -11,6 +11,7 @@ KIB, MIB = 2**10, 2**20
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
 COPIES_MAX = 3
+"""Of a partition: with three, one broker may be away and nothing waits."""
 PRODUCER_BATCH_BYTES_MAX = MIB + 12
 """Kafka's `max.message.bytes` bounds a producer's whole batch, so no topic allows less than default producers send."""
 
@@ -65,12 +66,13 @@ class Topic(Generic[M]):
     key: str | None
     """How the key is made from the message's fields; None: no key, or the writer's own."""
     message: type[M] | None
-    format: Format | None
-    partitions: int | None
-    """None: as many as the flow needs, told when the topic is declared."""
     retention: Compacted | Kept
     written_by: tuple[str, ...]
+    """Folders of `services`, or `users`, for the page of topics (`topics.page`); the lab and tests are not named."""
     read_by: tuple[str, ...]
+    format: Format | None = Format.JSON
+    partitions: int | None = 1
+    """None: as many as the flow needs, told when the topic is declared."""
     bytes_max: int = 64 * KIB
     timestamps: Literal["CreateTime", "LogAppendTime"] = "LogAppendTime"
     """The broker's clock, which retention goes by, or the writer's, which may be wrong (decision 267)."""

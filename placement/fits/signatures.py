@@ -24,28 +24,6 @@ class Signatures:
     loads: Array
     begins: Flags
 
-    @property
-    def peak(self) -> Array:
-        """Load of the heaviest segment."""
-        return np.asarray(self.loads.max(axis=-1))
-
-    @property
-    def mean(self) -> Array:
-        return np.asarray(self.loads.mean(axis=-1))
-
-    @property
-    def shortest_s(self) -> Array:
-        """The w of figure 2.9: seconds of the shortest segment. Those cut off by the window's ends do not count."""
-        seconds = self.loads.shape[-1]
-        found = np.full(self.loads.shape[:-1], seconds)
-        since = np.zeros(self.loads.shape[:-1], dtype=np.int64)
-        whole = np.zeros(self.loads.shape[:-1], dtype=bool)
-        for second in range(1, seconds):
-            now = self.begins[..., second]
-            found = np.where(now & whole, np.minimum(found, second - since), found)
-            since, whole = np.where(now, second, since), whole | now
-        return found
-
 
 def sign(counts: Array, load_of_one: Array) -> Signatures:
     """Signatures of streams: `counts` (rows, seconds) of records, and the load that one of them a second is."""

@@ -3,13 +3,13 @@
 Scenario and seed are the whole recipe. A broken invariant names the command that shows it again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from placement.ants.params import IMPROVED, AntParams
 from placement.chance import Chance, ChanceFor
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
-from placement.model import Flow, Network, OverlayNetwork
+from placement.model import Flow, Host, Network, OverlayNetwork
 from placement.queueing import UTILISATION_CAP
 from placement.simulator.body import Body, Observer
 from placement.simulator.faults import lose_host, lose_link, return_host, return_link
@@ -32,6 +32,8 @@ class Scenario:
     variants: int = 2
     """How many of the flows ask nearly the same as another one, so that they can tap it."""
     host_faults: int = 3
+    class_faults: int = 0
+    """How often all hosts of a failure class die together, and return together."""
     link_faults: int = 3
     load_changes: int = 12
     """Jumps of cross-traffic on random hosts, never above what their promises leave."""
@@ -54,7 +56,7 @@ class Scenario:
     """In the table of scenarios, from which a command can run it; empty: made by hand."""
 
     def __post_init__(self) -> None:
-        faults = min(self.host_faults, self.link_faults, self.load_changes)
+        faults = min(self.host_faults, self.class_faults, self.link_faults, self.load_changes)
         if min(faults, self.flows, self.variants, self.withdrawals, self.user_requests) < 0:
             raise ValueError(f"{self}: give counts of 0 or more")
 
@@ -140,10 +142,11 @@ def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Networ
         wait_ms = 0.0 if scenario.together else rng.uniform(0.0, scenario.duration_ms / 4)
         body.kernel.at(start_ms + wait_ms, body.submit, flow)
     for _ in range(scenario.host_faults):
-        host = rng.choice(network.hosts).name
-        died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
-        body.kernel.at(died_ms, lose_host, body, host)
-        body.kernel.at(rng.uniform(died_ms, end_ms - 5_000.0), return_host, body, host)
+        _lose_for_a_while([rng.choice(network.hosts)], body, (start_ms, end_ms), rng)
+    for _ in range(scenario.class_faults):
+        failing = rng.choice(sorted({host.failure_class for host in network.hosts}))
+        alike = [host for host in network.hosts if host.failure_class == failing]
+        _lose_for_a_while(alike, body, (start_ms, end_ms), rng)
     for _ in range(scenario.link_faults):
         a, b = _link(network, rng)
         died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
@@ -161,6 +164,16 @@ def _schedule(scenario: Scenario, body: Body, flows: list[Flow], network: Networ
     for flow in flows:
         if flow not in gone:
             body.kernel.at(end_ms, body.resubmit, flow)
+
+
+def _lose_for_a_while(hosts: Sequence[Host], body: Body, between_ms: tuple[float, float], rng: Chance) -> None:
+    """Hosts die at the same random moment, and return at the same one."""
+    start_ms, end_ms = between_ms
+    died_ms = rng.uniform(start_ms, end_ms - 10_000.0)
+    back_ms = rng.uniform(died_ms, end_ms - 5_000.0)
+    for host in hosts:
+        body.kernel.at(died_ms, lose_host, body, host.name)
+        body.kernel.at(back_ms, return_host, body, host.name)
 
 
 def _link(network: Network, rng: Chance) -> tuple[str, str]:

@@ -30,6 +30,11 @@ CROWDED = Scenario(
 
 FAULTY = Scenario(0, name="faulty", flows=4, host_faults=6, duration_ms=30_000.0, rest_ms=20_000.0)
 
+OUTAGES = Scenario(
+    0, name="outages", flows=4, host_faults=0, class_faults=3, link_faults=0, duration_ms=40_000.0, rest_ms=60_000.0
+)
+"""Whole stubs or the whole backbone die at once, with all leaders that live there."""
+
 RESTLESS = Scenario(
     0,
     name="restless",
@@ -43,7 +48,7 @@ RESTLESS = Scenario(
 )
 """Cross-traffic jumps ten times a second and leaders look every 5 s: there always is a better place somewhere."""
 
-SCENARIOS = {each.name: each for each in (USUAL, SHORT, CROWDED, FAULTY, RESTLESS)}
+SCENARIOS = {each.name: each for each in (USUAL, SHORT, CROWDED, FAULTY, OUTAGES, RESTLESS)}
 
 
 def scenario_of(name: str, seed: int) -> Scenario:

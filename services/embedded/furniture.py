@@ -5,7 +5,6 @@ from typing import Any
 from services.embedded.errors import StackError
 from topics.admin import ClusterError, Difference, connect, ensure, verify
 from topics.catalogue import RECORD_BYTES_MAX, shared
-from topics.codec import Format
 from topics.topic import DAY_MS, Kept, Topic
 
 DEMO_SOURCE: Topic[Any] = Topic(
@@ -13,10 +12,9 @@ DEMO_SOURCE: Topic[Any] = Topic(
     purpose="records for the demo: send JSON to it with any Kafka client",
     key=None,
     message=None,
-    format=Format.JSON,
     partitions=4,
     retention=Kept(for_ms=7 * DAY_MS, partition_bytes_max=256 << 20),
-    written_by=("users",),
+    written_by=("demo", "users"),
     read_by=("host", "users"),
     bytes_max=RECORD_BYTES_MAX,
     timestamps="CreateTime",

@@ -16,11 +16,11 @@ from services.embedded.ports import LOOPBACK
 from services.embedded.probes import KafkaProbe
 from services.embedded.process import Process
 from services.embedded.spawn import spawn
+from topics.topic import COPIES_MAX
 
 FORMAT_TIMEOUT_S = 60.0
 START_TIMEOUT_S = 120.0
 """A broker that was killed reads all its logs again before it serves, on a machine that may have much else to do."""
-REPLICATION_MAX = 3
 OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 """Practically for ever: by default a flow that stands still for a week would not know any more where it stopped."""
 
@@ -61,7 +61,7 @@ def prepare_brokers(
     cluster: Cluster,
     class_path: str,
     *,
-    replication_max: int = REPLICATION_MAX,
+    replication_max: int = COPIES_MAX,
     after: tuple[str, ...] = (),
     optimises_late: bool = True,
 ) -> list[Process]:
@@ -81,7 +81,7 @@ def prepare_brokers(
 
 
 def broker_properties(
-    home: Home, cluster: Cluster, site: Site, replication_max: int = REPLICATION_MAX
+    home: Home, cluster: Cluster, site: Site, replication_max: int = COPIES_MAX
 ) -> dict[str, str | int]:
     """The settings of one broker."""
     replication = min(replication_max, len(cluster.sites))

@@ -25,6 +25,7 @@ from topics.flow.problems import Path as KeyPath
 from topics.flow.problems import Place, Problems, one_of, render
 from topics.flow.section import Section, shown
 from topics.flow.words import HOST, NAME
+from topics.topic import COPIES_MAX
 
 REGIONS_MAX = BROKERS_MAX
 HOSTS_MAX = 64
@@ -32,7 +33,6 @@ ROUND_TRIP_MS_MAX = 10_000.0
 BANDWIDTH_MBIT_MAX = 100_000.0
 CAPACITY_MAX = 1_000.0
 CSV_BYTES_MAX = 2_000_000
-REPLICATION_MAX = 3
 
 KEYS = ("world", "regions", "round_trips_ms", "round_trips_csv", "bandwidth_mbit", "links", "replication")
 Pairs = dict[tuple[str, str], float]
@@ -85,7 +85,7 @@ def _read(value: Value, problems: Problems, folder: Path) -> World | None:
     bandwidths = _bandwidths(section, names)
     replication = 1
     if section.has("replication"):
-        replication = section.whole("replication", minimum=1, maximum=max(1, min(REPLICATION_MAX, brokers)))
+        replication = section.whole("replication", minimum=1, maximum=max(1, min(COPIES_MAX, brokers)))
     if problems.found:
         return None
     return World(name, regions, round_trips_ms, bandwidths, replication)

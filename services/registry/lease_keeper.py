@@ -102,10 +102,6 @@ class LeaseKeeper:
         kept = self._leases.get(lease)
         return kept.term if kept is not None and kept.term is not None and time.monotonic() < kept.until_s else None
 
-    def holder_of(self, lease: str) -> str | None:
-        """Who holds it, as far as this process has read."""
-        return None if self._is_free(lease) else self._log.holdings[lease].holder
-
     def newest_term(self, lease: str) -> int | None:
         """The last that anybody held it under, as far as this process has read; None if the log tells of none."""
         holding = self._log.holdings.get(lease)

@@ -10,7 +10,6 @@ from the same seed. What is compared are decisions, never times.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -29,12 +28,12 @@ from services.host.cell.body import CellBody, brain_ms
 from services.host.cell.post import Post
 from services.host.clock import BrokerClock
 from services.lab.chance import seeded
+from tests.waiting import until_async
 from topics.admin import connect, ensure
 from topics.ants.gate import Gate
 from topics.catalogue import shared
 
 SEED = 20_261_116
-PATIENCE_S = 120.0
 LEADERS = LeaderParams(patience_ms=2_000.0, max_attempts=2, max_releases=2, watch=False)
 """Leaders that lose patience sooner, so that a refusal does not take a minute of real time, but bear a busy machine."""
 
@@ -59,14 +58,6 @@ def said(decided: Any) -> tuple[str, dict[str, str] | str] | None:
     if isinstance(decided, GaveUp | Withdrawn):
         return decided.flow, "refused" if isinstance(decided, GaveUp) else "withdrawn"
     return None
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    """Waits for a condition to hold; fails with `what` after a while."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited {PATIENCE_S:.0f} s in vain until {what}"
-        await asyncio.sleep(0.01)
 
 
 class Simulated:
@@ -144,7 +135,8 @@ class Live:
         self._tasks = {name: asyncio.create_task(post.run()) for name, post in self._posts.items()}
         self._relink()
         everybody = len(self._bodies) - 1
-        await until(lambda: all(len(body.cell.near()) == everybody for body in self._bodies.values()), "all are known")
+        cells = [body.cell for body in self._bodies.values()]
+        await until_async(lambda: all(len(cell.near()) == everybody for cell in cells), "all are known")
 
     def close(self) -> None:
         """End what runs."""
@@ -184,8 +176,8 @@ class Live:
 
     def settle(self) -> Outcome:
         async def decided() -> None:
-            await until(lambda: not self._open, f"all is decided: {self._open}")
-            await until(self._is_calm, "what is promised is what was decided")
+            await until_async(lambda: not self._open, f"all is decided: {self._open}")
+            await until_async(self._is_calm, "what is promised is what was decided")
 
         self._runner.run(decided())
         assert 0 == sum(body.failed for body in self._bodies.values())

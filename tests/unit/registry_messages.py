@@ -1,11 +1,16 @@
-"""Plans and moves as the registry tells of them. A test says what it is about; the rest is filled in."""
+"""Hosts, plans and moves as the registry tells of them. A test says what it is about; the rest is filled in."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from topics.messages import CommittedPlan, MoveRecord
+from topics.messages import CommittedPlan, HostRegistration, MoveRecord
 
 SomePlan = TypeVar("SomePlan", bound=CommittedPlan)
+
+
+def registration(name: str, **about: Any) -> HostRegistration:
+    rest: dict[str, Any] = {"region": "r", "capacity": 1, "address": "x", "boot_id": "1", "started_ms": 0}
+    return HostRegistration(host=name, **rest | about)
 
 
 def committed_plan(flow: str, hosts: Mapping[str, str], **about: Any) -> CommittedPlan:

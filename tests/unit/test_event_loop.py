@@ -30,9 +30,7 @@ async def _cut_off() -> AIOKafkaConnection:
     connection._versions = {MetadataRequest.API_KEY: (0, 5)}
     connection._writer.transport.abort()
     server.close()
-    while not connection._writer.transport.is_closing():
-        await asyncio.sleep(0)
-    await asyncio.sleep(0.05)
+    await connection._reader.read()  # its end: from now on nothing can be written either
     return connection
 
 

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from topics.messages.base import TEXT_LENGTH_MAX
+
 T = TypeVar("T")
 
-TEXT_LENGTH_MAX = 4_096
 ITEMS_MAX = 4_096
 """In one list. The largest that a brain makes is a trail of 200 hosts."""
 INTERNED_MAX = 256

@@ -1,7 +1,7 @@
 """From the specs of a flow to its graph: types, partitions, re-keys, identities, segments.
 
-One pass over the operators in topological order works out every stream from the streams before it. A flow that cannot
-run raises a `FlowError` with all that is wrong.
+One pass over the operators in topological order works out every stream from the streams before it, and notes all that
+keeps the flow from running.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from topics.flow.identity import operator_identity, route_identity, source_ident
 from topics.flow.notes import notes_on
 from topics.flow.outputs import output_partitioning, output_window
 from topics.flow.partitioning import Partitioning
-from topics.flow.problems import FlowError, Problems
+from topics.flow.problems import Problems
 from topics.flow.references import (
     Reference,
     check_references,
@@ -27,15 +27,6 @@ from topics.flow.regroup import check_self_join, rekeys
 from topics.flow.segments import fuse, segments_of
 from topics.flow.specs import FlowSpec, Map, OperatorSpec, Sink, Source, Split
 from topics.flow.typecheck import OPEN, TextAt, check_ranking, check_sink, output_schema, source_schema
-
-
-def compile_flow(spec: FlowSpec) -> FlowGraph:
-    """The graph of a flow whose specs are right in themselves, as the reader makes them. Raises FlowError."""
-    problems = Problems()
-    graph = checked_graph(spec, {}, problems, lambda path: None)
-    if graph is None:
-        raise FlowError(problems.found, filename=f"flow {spec.name}")
-    return graph
 
 
 def checked_graph(

@@ -1,4 +1,4 @@
-"""Flow files: YAML in, checked specs out, or a `FlowError` that shows every problem with its line."""
+"""Flow files: YAML in, a compiled flow out, or a `FlowError` that shows every problem with its line."""
 
 from pathlib import Path as FilePath
 
@@ -7,7 +7,6 @@ from topics.flow.document import Document, Value, read_document
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError, Path, Place, Problems
 from topics.flow.read import read_flow
-from topics.flow.specs import FlowSpec
 
 
 def load_graph(path: FilePath) -> FlowGraph:
@@ -25,11 +24,6 @@ def parse_graph(content: str | bytes, *, filename: str = "<flow>") -> FlowGraph:
     if graph is None:
         raise _error(document, problems, filename)
     return graph
-
-
-def parse_flow(content: str | bytes, *, filename: str = "<flow>") -> FlowSpec:
-    """The specs alone, checked just as thoroughly. Raises FlowError."""
-    return parse_graph(content, filename=filename).spec
 
 
 def check_values(value: Value, problems: Problems) -> FlowGraph | None:

@@ -6,12 +6,11 @@ Times are brought to a host of capacity 1 on the way, so that sums over unequal 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from placement.fits.rates import VARIATION_MAX
 from topics.messages import OperatorMetrics
 
 COUNT_MIN = 20
 """A ratio of fewer records than this is chance."""
-VARIATION_MAX = 100.0
-"""A clock that jumped, or one stalled batch, must not make a flow look unpredictable for ever."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -37,7 +37,7 @@ from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.known_models import KnownModels, is_warning
 from services.host.cell.led import Led, Surface
 from services.host.cell.pins import pin
-from services.host.cell.plan_words import Reckoned, ended_plan, plan_message, proposal_message
+from services.host.cell.plan_words import Reckoned, Terms, ended_plan, plan_message, proposal_message
 from services.host.cell.predictions import Prediction
 from services.host.cell.rows import RecentRows
 from services.host.cell.served import served_at, served_model
@@ -154,7 +154,6 @@ class Leaders:
         if led is None:
             return
         now_ms = int(self._now_ms())
-        more: Any = {"taps": led.taps, "revision": led.revision, "term": led.term, "now_ms": now_ms}
         if isinstance(decided, GaveUp) and led.taps and fixed_taps(self._view, flow) is None:
             self._taps.alone.add(flow)
         elif isinstance(decided, GaveUp):
@@ -166,14 +165,13 @@ class Leaders:
             led.now_cost_ms = decided.cost_ms
             led.predictions.moved(second=now_ms // 1_000)
             prediction = self._prediction(leader, led, decided.own_ms)
-            more["excess_ms"] = prediction.excess.ms
-            self._chronicle.committed(plan_message(decided, leader, led.model, self._reckoned(), **more), prediction)
+            terms = self._terms(leader, led, prediction, now_ms)
+            self._chronicle.committed(plan_message(decided, led.model, self._reckoned(), terms), prediction)
         elif isinstance(decided, Proposed):
             led.now_cost_ms = decided.now_cost_ms
             prediction = self._prediction(leader, led, decided.now_own_ms)
-            more["excess_ms"] = prediction.excess.ms
-            proposal = proposal_message(decided, leader, led.model, self._reckoned(), **more)
-            self._chronicle.proposed(proposal, prediction)
+            terms = self._terms(leader, led, prediction, now_ms)
+            self._chronicle.proposed(proposal_message(decided, led.model, self._reckoned(), terms), prediction)
         elif isinstance(decided, Withdrawn):
             self._chronicle.ended(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
@@ -190,6 +188,9 @@ class Leaders:
             "measured" if self._surface.delays_measured else "partly measured",
             {view.host: view.load.rho for view in views},
         )
+
+    def _terms(self, leader: Leader, led: Led, prediction: Prediction, now_ms: int) -> Terms:
+        return Terms(leader.host, led.revision, led.term, led.taps, prediction.excess.ms, now_ms)
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
         """The latency of the flow where it runs, with all that its hops cost and what was learnt there."""
@@ -228,8 +229,7 @@ class Leaders:
         )
         led.modelled_ms = -math.inf
         self._remodel(flow, led)  # ants are to price what is coming
-        assert spot.in_s is not None
-        self._body.tell_leader(flow, HotSpotAhead(spot.host, spot.in_s * 1e3, spot.probability))
+        self._body.tell_leader(flow, HotSpotAhead(spot.host))
 
     # Who leads.
 

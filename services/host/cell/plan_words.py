@@ -31,61 +31,35 @@ class Reckoned:
     busy: Mapping[str, float]
 
 
-def plan_message(
-    published: Published,
-    leader: Leader,
-    model: FlowModel,
-    reckoned: Reckoned,
-    *,
-    excess_ms: float,
-    taps: tuple[SegmentTap, ...],
-    revision: int,
-    term: int,
-    now_ms: int,
-) -> CommittedPlan:
-    """The plan as the placement service reads it: segments are the brain's tasks. `excess_ms`: what the flow takes
-    beyond the model, there as here."""
-    return CommittedPlan(
-        reason=published.reason,
-        revision=revision,
-        term=term,
-        decided_ms=now_ms,
-        leader=leader.host,
-        taps=taps,
-        **_found(published, model, reckoned, excess_ms),
-    )
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a leader's plan rests on beside what its ants found: of which revision, under which lease, when, with which
+    taps. `excess_ms`: what the flow takes beyond the model, there as here."""
+
+    leader: str
+    revision: int
+    term: int
+    taps: tuple[SegmentTap, ...]
+    excess_ms: float
+    now_ms: int
 
 
-def proposal_message(
-    proposed: Proposed,
-    leader: Leader,
-    model: FlowModel,
-    reckoned: Reckoned,
-    *,
-    excess_ms: float,
-    taps: tuple[SegmentTap, ...],
-    revision: int,
-    term: int,
-    now_ms: int,
-) -> ProposedPlan:
+def plan_message(published: Published, model: FlowModel, reckoned: Reckoned, terms: Terms) -> CommittedPlan:
+    """The plan as the placement service reads it: segments are the brain's tasks."""
+    return CommittedPlan(reason=published.reason, **_found(published, model, reckoned, terms))
+
+
+def proposal_message(proposed: Proposed, model: FlowModel, reckoned: Reckoned, terms: Terms) -> ProposedPlan:
     """The same, for a person to approve. Its hash is of this very dry run: a yes is to the figures that were shown."""
-    own_hash = hashlib.sha256(f"{proposed.plan.hash}/{term}/{now_ms}".encode()).hexdigest()[:16]
-    return ProposedPlan(
-        reason=Reason.PROPOSE.value,
-        objection=proposed.objection,
-        revision=revision,
-        term=term,
-        decided_ms=now_ms,
-        leader=leader.host,
-        taps=taps,
-        **_found(proposed, model, reckoned, excess_ms) | {"hash": own_hash},
-    )
+    own_hash = hashlib.sha256(f"{proposed.plan.hash}/{terms.term}/{terms.now_ms}".encode()).hexdigest()[:16]
+    found = _found(proposed, model, reckoned, terms) | {"hash": own_hash}
+    return ProposedPlan(reason=Reason.PROPOSE.value, objection=proposed.objection, **found)
 
 
-def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, excess_ms: float) -> dict[str, Any]:
+def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, terms: Terms) -> dict[str, Any]:
     """What ants found, as both kinds of plan tell it. The excess is in all latencies alike, now and then."""
     plan, graph, way_ms = found.plan, model.flow.graph, reckoned.way_ms
-    hops_ms = model.hops.total_ms + excess_ms
+    hops_ms = model.hops.total_ms + terms.excess_ms
     basis: dict[str, Basis] = {f"{part}.{number}": origin for (part, number), origin in sorted(model.origins.items())}
     where = {graph.task_index[task]: host for _, task, host in plan.placement.spots}
     before = where | {graph.task_index[move.task]: move.origin for move in plan.moves if move.target is not None}
@@ -96,6 +70,11 @@ def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, ex
     busy, now_cost_ms = (reckoned.busy, found.now_cost_ms) if is_open else ({}, math.nan)
     return {
         "flow": plan.flow,
+        "revision": terms.revision,
+        "leader": terms.leader,
+        "term": terms.term,
+        "decided_ms": terms.now_ms,
+        "taps": terms.taps,
         "epoch": plan.epoch,
         "hash": plan.hash,
         "hosts": {task: host for _, task, host in plan.placement.spots},

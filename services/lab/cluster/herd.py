@@ -6,14 +6,10 @@ refused when a decision says why. Load as promised is what the model says of the
 is what leaders and cells go by then; the one validator judges it.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-
-from confluent_kafka import Producer
 
 from placement.model import Host, OverlayNetwork, Problem
 from placement.model import Placement as PlacedTasks
@@ -23,6 +19,7 @@ from services.embedded.world import World
 from services.host.cell.flow_model import model_flow
 from services.lab.cluster.broker_bytes import control_messages
 from services.lab.cluster.site import Site
+from services.lab.cluster.trickle import Entry, trickle
 from services.lab.cluster.watch import Seen, slots_of
 from services.lab.dataplane.ground import BenchError, wait_until
 from services.lab.placements.topics import make_led_topics
@@ -79,7 +76,8 @@ def herd(site: Site, *, flows: int, seed: int) -> list[Row]:
     slots = {name: slots_of(text) for name, text in texts.items()}
     site.say(f"herd: topics of {flows} flows")
     make_led_topics(site.bootstrap, _led(texts))
-    with _trickle(site.bootstrap, [f"{name}-clicks" for name in texts]):
+    sources = [f"{name}-clicks" for name in texts]
+    with trickle(site.bootstrap, sources, _click, every_s=RECORD_EVERY_S, linger_ms=5):
         before = control_messages(site.ground.client)
         site.say(f"herd: {flows} flows at once")
         entries = [
@@ -225,25 +223,5 @@ def _led(texts: Mapping[str, str]) -> dict[str, str]:
     return led
 
 
-@contextmanager
-def _trickle(bootstrap: str, topics: Sequence[str]) -> Iterator[None]:
-    """A record a second for each flow."""
-    stop = threading.Event()
-
-    def send() -> None:
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
-        number = 0
-        while not stop.wait(RECORD_EVERY_S):
-            for topic in topics:
-                producer.produce(topic, b'{"id":%d,"price":%d}' % (number % 20, 1 + number % 7), b"%d" % (number % 20))
-            producer.poll(0)
-            number += 1
-        producer.flush(5)
-
-    sender = threading.Thread(target=send, daemon=True)
-    sender.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        sender.join()
+def _click(number: int) -> Entry:
+    return b"%d" % (number % 20), b'{"id":%d,"price":%d}' % (number % 20, 1 + number % 7)

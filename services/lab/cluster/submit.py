@@ -6,16 +6,16 @@ one, in a process of its own; what it takes to start is counted too, and told ap
 
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from services.lab.cluster.site import Site
+from services.lab.cluster.trickle import Entry, trickle
 from services.lab.cluster.watch import Seen, runs, slots_of
 from services.lab.dataplane.ground import BenchError
 from services.lab.results import Row
@@ -45,9 +45,8 @@ sinks:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """When the command started, and how long after that: flow in the registry, plan, placed, running, first result."""
+    """How long after the command started: flow in the registry, plan, placed, running, first result."""
 
-    begun_s: float
     written_s: float
     planned_s: float
     placed_s: float
@@ -66,7 +65,8 @@ def _submitted(site: Site, flow: str) -> Submission:
     file = site.ground.folder / f"{flow}.yaml"
     file.write_text(text)
     slots = slots_of(text)
-    with _trickle(site.bootstrap, source), _reader(site.bootstrap, sink) as consumer:
+    records = trickle(site.bootstrap, [source], _click, every_s=RECORD_EVERY_S)
+    with records, _reader(site.bootstrap, sink) as consumer:
         begun_s = time.monotonic()
         command = [sys.executable, "-m", "services.cli.main", "submit", str(file), "--no-wait"]
         ran = subprocess.Popen(
@@ -110,7 +110,6 @@ def submission_of(
     if written_s is None or planned_s is None or len(placed) < len(slots) or len(running) < len(slots):
         raise BenchError(f"{flow} gave a result, but the registry does not say how")
     return Submission(
-        begun_s,
         written_s - begun_s,
         planned_s - begun_s,
         max(placed.values()) - begun_s,
@@ -137,27 +136,8 @@ def rows(found: Sequence[Submission]) -> list[Row]:
     ]
 
 
-@contextmanager
-def _trickle(bootstrap: str, topic: str) -> Iterator[None]:
-    """Records for the flow, a few a second."""
-    stop = threading.Event()
-
-    def send() -> None:
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
-        number = 0
-        while not stop.wait(RECORD_EVERY_S):
-            producer.produce(topic, b'{"id":%d,"user":"u%d"}' % (number, number % 10), b"%d" % number)
-            producer.poll(0)
-            number += 1
-        producer.flush(5)
-
-    sender = threading.Thread(target=send, daemon=True)
-    sender.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        sender.join()
+def _click(number: int) -> Entry:
+    return b"%d" % number, b'{"id":%d,"user":"u%d"}' % (number, number % 10)
 
 
 @contextmanager

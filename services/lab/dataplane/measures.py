@@ -1,11 +1,8 @@
 """All measures by name, in the order in which they run, on one broker of their own."""
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from services.embedded import EmbeddedStack, StackParams
 from services.lab.dataplane.backlog import backlog
 from services.lab.dataplane.contestants import (
     BARE_LOOP,
@@ -27,6 +24,7 @@ from services.lab.dataplane.latency import latency
 from services.lab.dataplane.metering import metering, shares
 from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
+from services.lab.dataplane.stack import bench_ground
 from services.lab.dataplane.throughput import compete, ratios, rows
 from services.lab.dataplane.workloads import FILTER_PROJECT, PARTITIONS, SCORE
 from services.lab.results import Row
@@ -147,22 +145,8 @@ MEASURES: dict[str, Callable[[Ground, Params], list[Row]]] = {
 
 def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[Row]:
     """Start a broker, take the measures, stop everything. A measure that fails is left out, and said so."""
-    say("starting a broker")
     rows_found: list[Row] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="stig-bench-", ignore_cleanup_errors=True) as folder,
-        EmbeddedStack(
-            StackParams(
-                home=Path(folder) / "stack",
-                kafka_home=settings.kafka_home,
-                cache=settings.cache,
-                optimises_late=False,
-            )
-        ) as stack,
-    ):
-        pids = tuple(each.pid for each in stack.records() if each.name.startswith("broker") and each.pid is not None)
-        data = tuple(stack.home.kafka.glob("*/data"))
-        ground = Ground(stack.bootstrap, pids, Path(folder), settings.cache, say, warn, data)
+    with bench_ground(settings, say=say, warn=warn) as ground:
         for name in params.chosen:
             try:
                 rows_found += MEASURES[name](ground, params)

@@ -320,11 +320,11 @@ def _tell(
         leaving = {name: spot for spot in spots for name in movers(foreseen.outlook, ahead, spot)}
     _believe(body, flows, believed)
     for name, why in sorted(leaving.items()):
-        body.warn(name, HotSpotAhead(why.host, why.in_s * 1e3, why.sure))
+        body.warn(name, HotSpotAhead(why.host))
     for flow in np.flatnonzero(broken).tolist():
         stops = outlook.stops.host[outlook.stops.flow == flow]
         worst = outlook.hosts[stops[outlook.backlog_ms[stops].argmax()]]
-        body.warn(flows[flow].name, HotSpotAhead(worst, 0.0, 1.0))  # the same ants, only later
+        body.warn(flows[flow].name, HotSpotAhead(worst))  # the same ants, only later
 
 
 def _believe(body: Body, flows: list[Flow], factors: Array) -> None:

@@ -2,9 +2,7 @@
 
 from placement.evaluator import evaluate
 from placement.model import Placement, Problem
-
-SMALLEST_GAIN = 1e-9
-"""A move that gains a smaller share of the whole cost than this is rounding."""
+from placement.strategies.descent import SMALLEST_GAIN
 
 
 def descend(problem: Problem, start: Placement) -> tuple[Placement, int]:

@@ -1,13 +1,11 @@
 """Pauses as rows, from one run in which all sides ran on one broker, in turn."""
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from services.embedded import EmbeddedStack, StackParams
-from services.lab.dataplane.ground import BenchError, Ground, Say
+from services.lab.dataplane.ground import BenchError, Say
+from services.lab.dataplane.stack import bench_ground
 from services.lab.moves.sides import (
     GROUP_LOOP,
     OURS,
@@ -49,19 +47,7 @@ class Params:
 
 def measure(params: Params, settings: Settings, *, say: Say, warn: Say) -> list[Row]:
     """Start a broker, let every side move, stop everything. A side that fails is left out, and said so."""
-    say("starting a broker")
-    with (
-        tempfile.TemporaryDirectory(prefix="stig-bench-", ignore_cleanup_errors=True) as folder,
-        EmbeddedStack(
-            StackParams(
-                home=Path(folder) / "stack",
-                kafka_home=settings.kafka_home,
-                cache=settings.cache,
-                optimises_late=False,
-            )
-        ) as stack,
-    ):
-        ground = Ground(stack.bootstrap, (), Path(folder), settings.cache, say, warn)
+    with bench_ground(settings, say=say, warn=warn) as ground:
         found = {OURS: ours(ground, keys=params.keys, rate_per_s=params.rate_per_s, moves=params.moves)}
         others = [(PLAIN_FAUST, plain_faust), (GROUP_LOOP, group_loop)]
         others += [(STREAMS, kafka_streams)] if params.has_jvm else []

@@ -174,7 +174,7 @@ def _words(answers: list[Decision]) -> str:
 
 
 def plain_faust(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
-    """One of two workers of a consumer group stops, and starts again."""
+    """One of two members of a consumer group stops, and starts again."""
 
     def command(load: Stream, number: int) -> list[str]:
         folder = ground.folder / f"{load.id}-{number}"

@@ -4,13 +4,13 @@ Exit code 0: all were good; 1: some were not; 130: interrupted, with the sum so 
 """
 
 import argparse
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos.ground import NO_BUG
+from tests.chaos.groups import played
 from tests.chaos.moves.ground import MoveGround
 from tests.chaos.moves.matrix import HURTS, PHASES, VICTIMS, Cell, cells
 from tests.chaos.moves.run import MoveRun
@@ -18,7 +18,6 @@ from tests.chaos.moves.summary import Summary
 from tests.chaos.planted import BUGS
 
 CELLS_PER_GROUND = 12
-"""Then a new broker: the supervisor forgives only so many deaths in a row, and old topics slow a restart down."""
 
 
 def main() -> int:
@@ -32,33 +31,23 @@ def main() -> int:
     parser.add_argument("--cells", type=int, help="so many at most")
     parser.add_argument("--bug", choices=sorted(BUGS), default=NO_BUG, help="plant this bug into every host")
     given = parser.parse_args()
-    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell started it in the background
-        signal.signal(number, signal.default_int_handler)
     chosen = [
         cell
         for cell in cells(given.seed)
         if given.phase in (None, cell.phase) and given.victim in (None, cell.victim) and given.hurt in (None, cell.hurt)
     ][given.first :][: given.cells]
     summary = Summary()
-    try:
-        for start in range(0, len(chosen), CELLS_PER_GROUND):
-            _some(chosen[start : start + CELLS_PER_GROUND], summary, given.bug, count=len(chosen))
-    except KeyboardInterrupt:
-        print("\ninterrupted")
-        return 130
-    finally:
-        print(f"\n{summary.text}")
-    return 1 if summary.bad else 0
 
+    def some(few: Sequence[Cell]) -> None:
+        with tempfile.TemporaryDirectory(prefix="stig-moves-") as folder, MoveGround(Path(folder)) as ground:
+            ground.plant(given.bug)
+            for cell in few:
+                outcome = MoveRun(cell, ground).play_cell()
+                summary.add(outcome)
+                count = f"{len(summary.outcomes)}/{len(chosen)}"
+                print(f"[{count}] in {outcome.took_s:.0f} s {outcome.line}", flush=True)
 
-def _some(chosen: Sequence[Cell], summary: Summary, bug: str, *, count: int) -> None:
-    """Some cells on one ground."""
-    with tempfile.TemporaryDirectory(prefix="stig-moves-") as folder, MoveGround(Path(folder)) as ground:
-        ground.plant(bug)
-        for cell in chosen:
-            outcome = MoveRun(cell, ground).play_cell()
-            summary.add(outcome)
-            print(f"[{len(summary.outcomes)}/{count}] in {outcome.took_s:.0f} s {outcome.line}", flush=True)
+    return played(chosen, CELLS_PER_GROUND, some, summary)
 
 
 if __name__ == "__main__":

@@ -100,15 +100,18 @@ class _Points:
 
 def install_in_host(folder: Path, process: str) -> None:
     """The points at which a host holds: as target, as origin, and as origin that gets its partition back."""
+    points = _Points(folder, process)
+    _hold_between_tasks(points)
+    _hold_last_commit(points)
+    _hold_beginning(points)
+
+
+def _hold_between_tasks(points: _Points) -> None:
+    """A standby before it reads, and a segment before it lets a partition go."""
     from services.host.segment import Segment
     from services.host.standby import Standby
-    from services.host.task import Task
-    from services.operators.calls import BrokenFunctionError
 
-    points = _Points(folder, process)
-    follow, release, run, stop = Standby._follow, Segment.release, Task.run, Task.stop
-    commit, fence, recover = Task._commit, Task.fence, Task.recover
-    leaving: set[Task] = set()
+    follow, release = Standby._follow, Segment.release
 
     async def held_follow(self: Any) -> None:
         await points.at("warming", self._plan.segment.id, self._partition)
@@ -118,6 +121,17 @@ def install_in_host(folder: Path, process: str) -> None:
         if partition in self.seats:
             await points.at("draining", self.plan.segment.id, partition)
         await release(self, partition)
+
+    Standby._follow = held_follow  # type: ignore[method-assign]
+    Segment.release = held_release  # type: ignore[method-assign]
+
+
+def _hold_last_commit(points: _Points) -> None:
+    """A task that was told to stop, in its last transaction."""
+    from services.host.task import Task
+
+    run, stop, commit = Task.run, Task.stop, Task._commit
+    leaving: set[Task] = set()
 
     def noted_stop(self: Any) -> None:
         leaving.add(self)
@@ -141,6 +155,18 @@ def install_in_host(folder: Path, process: str) -> None:
         finally:
             leaving.discard(self)
 
+    Task.stop = noted_stop  # type: ignore[method-assign]
+    Task._commit = held_commit  # type: ignore[method-assign]
+    Task.run = held_run  # type: ignore[method-assign]
+
+
+def _hold_beginning(points: _Points) -> None:
+    """A task before it fences the former owner, before and after it has read the state; or it can't begin at all."""
+    from services.host.task import Task
+    from services.operators.calls import BrokenFunctionError
+
+    fence, recover = Task.fence, Task.recover
+
     async def held_fence(self: Any) -> None:
         for point in ("fencing", "returning"):
             await points.at(point, self.plan.segment.id, self.partition)
@@ -155,11 +181,6 @@ def install_in_host(folder: Path, process: str) -> None:
         await points.at("activating", segment, partition)
         return restored
 
-    Standby._follow = held_follow  # type: ignore[method-assign]
-    Segment.release = held_release  # type: ignore[method-assign]
-    Task.stop = noted_stop  # type: ignore[method-assign]
-    Task._commit = held_commit  # type: ignore[method-assign]
-    Task.run = held_run  # type: ignore[method-assign]
     Task.fence = held_fence  # type: ignore[method-assign]
     Task.recover = held_recover  # type: ignore[method-assign]
 

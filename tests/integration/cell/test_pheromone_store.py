@@ -14,6 +14,7 @@ from placement.pheromone import PheromoneParams, VectorState
 from services.host.cell.pheromone_journal import DEEDS_MAX
 from services.host.cell.pheromone_layout import key_of
 from services.host.cell.pheromone_store import PheromoneStore, read_vectors
+from tests.waiting import until_async
 
 PARAMS = PheromoneParams()
 PATIENCE_S = 60.0
@@ -54,13 +55,6 @@ async def running(store: PheromoneStore) -> AsyncIterator[PheromoneStore]:
 def learn(store: PheromoneStore, destination: str = "x", *, count: int = 1) -> None:
     for _ in range(count):
         store.table.vector(destination, now_ms=now_ms()).reinforce("bee", 10.0, now_ms=now_ms())
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited {PATIENCE_S:.0f} s in vain until {what}"
-        await asyncio.sleep(0.01)
 
 
 async def probabilities(url: str) -> dict[str, tuple[float, ...]]:
@@ -105,7 +99,7 @@ async def test_a_cell_goes_on_without_redis_and_redis_heals(own_redis) -> None:
 
         own_redis.kill()
         learn(store, "x", count=20 * DEEDS_MAX)  # in this very turn of the loop: there is nothing it could wait for
-        await until(lambda: not store.health.connected, "the loss is noticed")
+        await until_async(lambda: not store.health.connected, "the loss is noticed")
         assert sum(len(notes.deeds) for notes in store.journal.notes.values()) <= 2 * DEEDS_MAX
 
         own_redis.start()
@@ -121,7 +115,7 @@ async def test_a_frozen_redis_holds_up_nobody(own_redis) -> None:
         await until_equal(store, own_redis.url)
         own_redis.freeze()
         learn(store)
-        await until(lambda: store.health.failures > 0, "the silence is noticed")
+        await until_async(lambda: store.health.failures > 0, "the silence is noticed")
         own_redis.thaw()
         learn(store)
         await until_equal(store, own_redis.url)

@@ -4,11 +4,10 @@ core, its latency falls, and no result is lost or told twice on the way."""
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import pytest
@@ -21,16 +20,17 @@ from services.embedded.record import read_record
 from services.registry.snapshot import read_registry
 from tests.chaos.observed import Observer
 from tests.chaos.oracle import Result, result, whole_flow
+from tests.waiting import until
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.messages import MoveRecord
-
-T = TypeVar("T")
 
 STIGMERGY = str(Path(sys.executable).with_name("stigmergy"))
 START_S_MAX = 240.0
 STORY_S_MAX = 240.0
 """It takes one to two minutes; a busy machine may take longer."""
+
+look_until = partial(until, patience_s=STORY_S_MAX, poll_s=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +61,14 @@ def test_a_flow_that_outgrows_the_edge_moves_to_the_core_and_loses_nothing(boots
         moves = read_registry(bootstrap, catalogue.MOVES).moves.values()
         return [each for each in moves if each.phase == "done" and each.target.startswith("core")]
 
-    first = wait_for(lambda: hosts(bootstrap))
+    first = look_until(lambda: hosts(bootstrap), "the flow is placed")
     assert {"edge-1"} == first, "packets come from the edge, and there are few"
-    done = wait_for(moved_to_the_core)
+    done = look_until(moved_to_the_core, "it has moved to the core")
     assert {"edge-1"} == {each.origin for each in done}
-    assert wait_for(lambda: (calm := latency_ms(bootstrap)) is not None and calm < slowest_ms / 2), "latency falls"
+    look_until(lambda: (calm := latency_ms(bootstrap)) is not None and calm < slowest_ms / 2, "latency falls")
     owed = results_due(bootstrap)
     assert owed, "windows have closed"
-    assert wait_for(lambda: owed <= told(bootstrap)), "every window that has closed is told"
+    look_until(lambda: owed <= told(bootstrap), "every window that has closed is told")
     closed = {window_end(each) for each in owed}
     assert owed == Counter({each: n for each, n in told(bootstrap).items() if window_end(each) in closed}), "and once"
 
@@ -102,12 +102,3 @@ def told(bootstrap: str) -> Counter[Result]:
 def window_end(told: Result) -> int:
     """When the window ended that a result is of."""
     return int(msgspec.json.decode(told[1])["window_end"])
-
-
-def wait_for(look_again: Callable[[], T]) -> T:
-    """What it tells once there is something."""
-    deadline_s = time.monotonic() + STORY_S_MAX
-    while not (seen := look_again()):
-        assert time.monotonic() < deadline_s, "waited too long"
-        time.sleep(0.5)
-    return seen

@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from services.embedded.furniture import DEMO_SOURCE
 from services.embedded.home import Home, is_alive
 from services.embedded.ports import is_free
 from services.embedded.remote import look
+from tests.waiting import until
 
 STIGMERGY = str(Path(sys.executable).with_name("stigmergy"))
 WAIT_S = 240.0
@@ -56,7 +56,7 @@ class User:
 
     def waits_ready(self) -> None:
         """As often as a shell loop over `stigmergy status` would, but without starting Python each time."""
-        wait_until(lambda: look(Home(self.home)).is_ready)
+        until(lambda: look(Home(self.home)).is_ready, "the stack is ready", patience_s=WAIT_S)
 
     def pid(self, name: str) -> int:
         view = look(Home(self.home))
@@ -87,13 +87,6 @@ class User:
 
     def redis(self) -> "redis.Redis":
         return redis.Redis.from_url(self.redis_url, decode_responses=True)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "waited too long"
-        time.sleep(0.1)
 
 
 def kill(pid: int) -> None:
@@ -160,7 +153,7 @@ def test_a_killed_broker_comes_back_with_all_that_it_had_acknowledged(user: User
     supervisor.suspend()  # else it may be quicker than `status`
     try:
         broker.kill()
-        wait_until(lambda: broker.status() == psutil.STATUS_ZOMBIE)
+        until(lambda: broker.status() == psutil.STATUS_ZOMBIE, "the broker is dead", patience_s=WAIT_S)
         assert ExitCode.NOT_READY == user.runs("status").returncode
     finally:
         supervisor.resume()

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from services.host import writer as under_test
 from services.host.writer import WriteError, Writer, WriterParams
+from tests.waiting import until_async
 
 TIMEOUT_S = 60.0
 
@@ -77,8 +78,7 @@ def test_nothing_is_left_of_a_writer_whose_topic_is_gone(
         with pytest.raises(WriteError):
             await writer.commit(f"group.{kept}", {})
         await writer.stop()
-        await asyncio.sleep(0.1)
-        assert {asyncio.current_task()} == asyncio.all_tasks()
+        await until_async(lambda: {asyncio.current_task()} == asyncio.all_tasks(), "its tasks end", patience_s=5.0)
 
         anew = Writer(kafka, f"writer.{kept}")
         await anew.fence()

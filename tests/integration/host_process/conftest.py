@@ -31,25 +31,16 @@ from services.registry.submit import Submission, submit
 from services.registry.view import Slot
 from services.registry.write import write
 from services.settings import SILENT_S
+from tests.waiting import PATIENCE_S, until
 from topics.flow.file import parse_graph
 from topics.messages import Message, Placement, SegmentStatus
 from topics.topic import Topic
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_S = 120.0
 ANSWER_S = 60.0
 """For one question to a broker that is busy."""
 START_PATIENCE_S = 180.0
 """Six hosts that start at once on a busy machine take a while to load their code."""
-
-
-def until(condition: Callable[[], object], what: str, patience_s: float = PATIENCE_S) -> object:
-    """Waits for a condition to hold and gives what it returned; fails with `what` after a while."""
-    deadline_s = time.monotonic() + patience_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline_s, f"waited {patience_s:.0f} s in vain until {what}"
-        time.sleep(0.05)
-    return found
 
 
 @dataclass
@@ -81,7 +72,7 @@ class Hosts:
             self.running[short] = process
             self.started.append(process)
         for short in shorts:
-            until(lambda short=short: self.is_there(short), f"host {short} registers", START_PATIENCE_S)
+            until(lambda short=short: self.is_there(short), f"host {short} registers", patience_s=START_PATIENCE_S)
 
     def is_there(self, short: str) -> bool:
         """Whether the very process that was started last reports under this name."""

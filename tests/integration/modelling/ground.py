@@ -22,6 +22,7 @@ from services.embedded.ports import LOOPBACK, choose_ports
 from services.lab.modelling.feed import Feeder, operator_row
 from services.modelling.mirror_read import read_model
 from services.modelling.params import StreamParams
+from tests.waiting import until
 from topics.catalogue import METRICS_OPERATORS, METRICS_REJECTED, MODELS
 from topics.errors import MessageError
 from topics.messages import Model, RejectedMetrics
@@ -37,11 +38,7 @@ KEY = "rate/bench-0/operator-0"
 
 def wait_until(condition: Callable[[], Any], what: str) -> Any:
     """What the condition gives as soon as it is true."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline_s, f"waited {PATIENCE_S:.0f} s for {what}"
-        time.sleep(0.2)
-    return found
+    return until(condition, what, patience_s=PATIENCE_S, poll_s=0.2)
 
 
 class ModellingProcess:

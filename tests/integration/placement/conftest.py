@@ -18,8 +18,9 @@ import pytest
 from services.embedded import EmbeddedStack, StackParams
 from services.registry.snapshot import read_registry
 from services.registry.write import write
-from tests.integration.host_process.conftest import ROOT, Hosts, Stage, until
+from tests.integration.host_process.conftest import ROOT, Hosts, Stage
 from tests.integration.host_process.conftest import stage as stage  # noqa: PLC0414 - a fixture
+from tests.waiting import until
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.messages import CommittedPlan, Decision, FlowRevision, MoveRecord, Placement, Policy, Request

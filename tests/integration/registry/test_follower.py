@@ -5,6 +5,7 @@ import time
 
 from services.registry.follow import FETCH_WAIT_MS, RegistryFollower
 from services.registry.view import RegistryView
+from tests.waiting import until_async
 from topics import admin
 from topics.catalogue import FLOWS, HOSTS, POLICIES
 
@@ -22,7 +23,7 @@ def test_a_quiet_registry_is_known_to_be_fresh_at_once(kafka: str) -> None:
         await follower.catch_up()
         following = asyncio.create_task(follower.run(lambda: None))
         try:
-            await asyncio.sleep(0.5)  # its fetches wait at the broker by now
+            await until_async(lambda: follower._consumer._fetcher._in_flight, "a fetch waits at the broker")
             begin_s = time.monotonic()
             for _ in range(ASKED):
                 await follower.fresh()

@@ -12,20 +12,13 @@ from typing import Any
 import pytest
 
 from services.registry.lease_keeper import LeaseKeeper, LeaseParams
+from tests.waiting import PATIENCE_S, until
 from topics import catalogue
 from topics.admin import connect, ensure
 
 PARAMS = LeaseParams(duration_ms=12_000, renew_every_ms=500, margin_ms=200)
 """Longer than a busy machine stalls: who loses a lease shall lose it because the test wants it so."""
 FROZEN_S = 14.0
-PATIENCE_S = 120.0
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited in vain until {what}"
-        time.sleep(0.01)
 
 
 class Holder:
@@ -97,9 +90,8 @@ def test_of_two_one_holds_it_and_the_other_follows_when_it_ends(holders: Callabl
     """An orderly end releases: the next one need not wait for the expiry."""
     one = holders("one")
     until(lambda: one.term is not None, "one holds the lease")
-    other = holders("other")
-    until(lambda: other.keeper.holder_of(other.lease) == "one", "the other has read who holds it")
-    term = one.term
+    term, other = one.term, holders("other")
+    until(lambda: other.keeper.newest_term(other.lease) == term, "the other has read of it")
     one.end()
     until(lambda: other.term is not None, "the other holds the lease")
     assert other.term > term
@@ -125,4 +117,4 @@ def test_a_frozen_holder_knows_that_it_is_dethroned_before_it_does_anything(hold
     assert woken.result(timeout=PATIENCE_S) is None
     assert other.term > first
     until(lambda: one.changes[-1] is None, "one has been told")
-    until(lambda: one.keeper.holder_of(one.lease) == "other", "one has read who holds it now")
+    until(lambda: one.keeper.newest_term(one.lease) == other.term, "one has read of it, too")

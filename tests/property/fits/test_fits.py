@@ -140,12 +140,12 @@ def test_a_rate_that_never_changed_tells_its_own_time_only() -> None:
 
 
 def test_a_signature_is_the_segments_that_were_drawn() -> None:
-    """Figure 2.9: two ON/OFF streams, their levels, their shortest segments, and what they are together."""
+    """Figure 2.9: two ON/OFF streams, their levels, where segments begin, and what they are together."""
     rng = np.random.default_rng(11)
     levels = np.array([[400.0] * 20 + [25.0] * 10 + [400.0] * 30, [100.0] * 45 + [900.0] * 15])
     found = sign(rng.poisson(levels).astype(float), np.array([0.001, 0.0005]))
     assert np.allclose(levels * np.array([[0.001], [0.0005]]), found.loads, rtol=0.15)
-    assert [10, 60] == found.shortest_s.tolist(), "the second's segments are both cut off by the window"
+    assert [[0, 20, 30], [0, 45]] == [np.flatnonzero(row).tolist() for row in found.begins]
     together = combine(found, np.array([0, 1]))
     assert 0.4 + 0.45 == pytest.approx(together[-1], rel=0.1)
     assert found.loads.sum(axis=0).tolist() == together.tolist()

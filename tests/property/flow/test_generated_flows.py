@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from topics.expressions import compile_record
 from topics.flow.builder import Flow
-from topics.flow.compile import compile_flow
+from topics.flow.compile import checked_graph
 from topics.flow.file import check_values, parse_graph
 from topics.flow.graph import FlowGraph, Operator
 from topics.flow.partitioning import Partitioning, aligned
@@ -36,7 +36,7 @@ def test_a_built_flow_and_its_file_have_the_same_graph(data: st.DataObject, flow
     graph = flow.graph()
 
     assert graph == parse_graph(flow.to_yaml())
-    assert graph == compile_flow(graph.spec)
+    assert graph == checked_graph(graph.spec, {}, Problems(), lambda path: None)
 
 
 @given(data=st.data(), random=st.randoms(use_true_random=False))

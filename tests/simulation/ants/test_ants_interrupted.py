@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import psutil
 import pytest
+
+from tests.waiting import until
 
 COMMANDS = {
     "simulate": ["simulate", "life", "--seeds", "100000"],
@@ -18,6 +20,10 @@ ROOT = Path(__file__).parents[3]
 
 def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def cpu_s(pid: int) -> float:
+    return float(psutil.Process(pid).cpu_times().user)
 
 
 def gone(pid: int) -> bool:
@@ -36,11 +42,9 @@ def test_an_interrupt_ends_all_processes_at_once(command: str) -> None:
         program, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
-        until_s = time.monotonic() + 30.0
-        while len(found := children(running.pid)) < 2 and time.monotonic() < until_s:
-            time.sleep(0.05)
-        assert len(found) == 2
-        time.sleep(0.5)
+        until(lambda: len(children(running.pid)) == 2, "two processes are started", patience_s=30.0)
+        found = children(running.pid)
+        until(lambda: all(cpu_s(pid) > 0.2 for pid in found), "both work on seeds", patience_s=30.0)
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         _, said = running.communicate(timeout=10.0)
         assert running.returncode != 0

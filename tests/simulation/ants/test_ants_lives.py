@@ -38,6 +38,28 @@ def test_no_invariant_breaks_in_a_random_life(seed: int) -> None:
     assert outcome.placed > 0
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_no_invariant_breaks_when_whole_failure_classes_die(seed: int) -> None:
+    """A power cut takes a rack, with leaders and what they lead: all runs again when it is back."""
+    assert 0 == live(scenario_of("outages", seed), seeded(seed)).unplaced
+
+
+def test_hosts_of_a_failure_class_die_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is what the class of a host says."""
+    bodies, died = list[Body](), dict[float, set[str]]()
+
+    def lose(body: Body, host: str) -> None:
+        died.setdefault(body.kernel.now_ms, set()).add(host)
+        faults.lose_host(body, host)
+
+    monkeypatch.setattr("placement.simulator.scenario.lose_host", lose)
+    live(replace(scenario_of("outages", 1), class_faults=1), seeded(1), plant=bodies.append)
+    [together] = died.values()
+    class_of = {host.name: host.failure_class for host in bodies[0].network.hosts}
+    assert {host for host in class_of if class_of[host] == class_of[min(together)]} == together
+    assert len(together) > 1
+
+
 def test_what_a_returned_host_tells_is_not_taken_for_old_news() -> None:
     """It counts on from where the cell before it was; else its neighbours believe for ever what ran there before."""
     network = transit_stub(TransitStubParams(transit_domains=1, transit_hosts=2, stubs=1, stub_hosts=2), rng=Random(1))

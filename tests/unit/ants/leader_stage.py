@@ -7,7 +7,7 @@ from typing import Any
 from placement.ants.effects import Send
 from placement.ants.enforcement import Enforced
 from placement.ants.measuring import Measured
-from placement.ants.order import ScoutReport
+from placement.ants.order import Offer, ScoutReport
 from placement.ants.params import IMPROVED
 from placement.ants.routing import RoutingAntReturned
 from placement.leader import Leader
@@ -57,13 +57,12 @@ class Stage:
         for _ in range(count):
             self.tell(RoutingAntReturned(self.round, "d", 40.0, distance_ms, 100.0))
 
-    def report(self, *hosts: str, cost_ms: float = 50.0, chain_number: int = 0) -> list[Any]:
-        prices = tuple((host, 8.0) for host in dict.fromkeys(hosts))
-        return self.tell(
-            ScoutReport(
-                "f", self.round, chain_number, hosts, cost_ms, cost_ms, cost_ms, prices, hops=5, byte_hops=500.0
-            )
-        )
+    def report(
+        self, *hosts: str, cost_ms: float = 50.0, chain_number: int = 0, covered: int = 0, tap: Offer | None = None
+    ) -> list[Any]:
+        prices = tuple((host, 8.0) for host in dict.fromkeys(hosts[covered:]))
+        about = ("f", self.round, chain_number, hosts, cost_ms, cost_ms, cost_ms, prices)
+        return self.tell(ScoutReport(*about, hops=5, byte_hops=500.0, tap=tap, covered=covered))
 
     def placed(self, *hosts: str) -> "Stage":
         self.tell(Place())

@@ -16,7 +16,7 @@ POOR = replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0)
 def test_ants_leave_at_once_even_if_the_budget_is_spent() -> None:
     """A bound that is about to break is what ants are for."""
     stage = Stage(params=POOR).placed("x", "x")
-    stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+    stage.tell(HotSpotAhead("x"))
     assert Phase.SEARCHING is stage.leader.phase
     assert stage.sent(RoutingAnt)
 
@@ -25,7 +25,7 @@ def test_a_better_place_is_taken_though_it_is_not_better_by_beta() -> None:
     """Beta is for gains; here a loss is to be avoided. A place that is worse is still refused."""
     for cost_ms, moves in ((46.0, True), (51.0, False)):
         stage = Stage(params=POOR).placed("x", "x")
-        stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+        stage.tell(HotSpotAhead("x"))
         stage.tell(Measured(stage.round, 50.0, 50.0))
         stage.ants_return(2)
         stage.report("y", "y", cost_ms=cost_ms)
@@ -39,7 +39,7 @@ def test_warnings_in_a_row_send_ants_once_a_round() -> None:
     looks = 0
     for second in range(10):
         stage.now_ms = second * 1_000.0
-        stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+        stage.tell(HotSpotAhead("x"))
         if stage.leader.phase is Phase.SEARCHING:
             looks += 1
             stage.tell(Measured(stage.round, 50.0, 50.0))
@@ -55,7 +55,7 @@ def test_warnings_without_end_send_ants_only_on_limited_credit() -> None:
     looks = 0
     for turn in range(20):
         stage.now_ms = turn * 2 * PARAMS.watch_every_ms
-        stage.tell(HotSpotAhead("x", 2_000.0, 0.8))
+        stage.tell(HotSpotAhead("x"))
         if stage.leader.phase is Phase.SEARCHING:
             looks += 1
             stage.tell(Measured(stage.round, 50.0, 50.0))
@@ -68,4 +68,4 @@ def test_warnings_without_end_send_ants_only_on_limited_credit() -> None:
 
 def test_a_hot_spot_where_the_flow_does_not_run_is_none_of_its_leaders_business() -> None:
     stage = Stage(params=POOR).placed("x", "x")
-    assert [] == stage.tell(HotSpotAhead("elsewhere", 2_000.0, 0.8))
+    assert [] == stage.tell(HotSpotAhead("elsewhere"))

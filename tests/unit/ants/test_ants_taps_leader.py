@@ -8,9 +8,8 @@ from typing import Any
 from placement.ants.effects import Send
 from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt, Release
 from placement.ants.letters import Letter
-from placement.ants.order import Offer, ScoutReport
+from placement.ants.order import Offer
 from placement.ants.params import IMPROVED
-from placement.ants.routing import RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt
 from placement.leader import Leader
 from placement.leader_attempt import Reason
@@ -31,6 +30,7 @@ from placement.leader_params import IMPROVED_LEADER
 from placement.leader_params import Release as AntRelease
 from placement.leader_phases import Phase
 from placement.model import Flow, Sink, Source, Task, chain
+from tests.unit.ants.leader_stage import Stage as LeaderStage
 
 TASKS = tuple(Task(name, 10.0, cs2=0.0, identity=f"id-{name}") for name in "abc")
 
@@ -45,33 +45,22 @@ PARAMS = replace(
 OFFER = Offer("old", "b", "m", "h", 15.0)
 
 
-class Stage:
-    """A leader with what it last asked for."""
+class Stage(LeaderStage):
+    """Of a leader whose flow may tap another, or be tapped."""
 
     def __init__(self, flow: Flow = FLOW) -> None:
+        super().__init__(flow, PARAMS)
         self.leader = Leader(flow, PARAMS, IMPROVED, fastest_capacity=1.0, seniority=5)
-        self.effects: list[Any] = []
-
-    def tell(self, event: Any) -> list[Any]:
-        self.effects = self.leader.step(event, now_ms=0.0, rng=Random(1))
-        return self.effects
 
     def letters(self, kind: type) -> list[tuple[str, str, Any]]:
         """(to, flow, news) of that kind."""
         messages = [(e.to, e.message) for e in self.effects if isinstance(e, Send) and isinstance(e.message, Letter)]
         return [(to, letter.flow, letter.news) for to, letter in messages if isinstance(letter.news, kind)]
 
-    def found(self, kind: type) -> list[Any]:
-        return [e for e in self.effects if isinstance(e, kind)]
-
     def look(self, *hosts: str, tap: Offer | None = None, covered: int = 0, cost_ms: float = 50.0) -> None:
         """Ants return and a scout reports."""
-        number = self.leader.course.round
-        self.tell(RoutingAntReturned(number, "d", 40.0, 30.0, 100.0))
-        prices = tuple((host, 8.0) for host in dict.fromkeys(hosts[covered:]))
-        self.tell(
-            ScoutReport("f", number, 0, hosts, cost_ms, cost_ms, cost_ms, prices, 5, 500.0, tap=tap, covered=covered)
-        )
+        self.ants_return(1)
+        self.report(*hosts, tap=tap, covered=covered, cost_ms=cost_ms)
 
     def running(self, *hosts: str) -> "Stage":
         self.tell(Place())
@@ -93,7 +82,7 @@ def test_a_plan_with_a_tap_waits_for_the_consent_of_the_leader_that_serves() -> 
     stage.tell(Place())
     stage.look("m", "m", "y", tap=OFFER, covered=2)
     assert [("h", "old", TapAsked("f", 1, "s", "b"))] == stage.letters(TapAsked)
-    (ant,) = [e.message for e in stage.effects if isinstance(e, Send) and isinstance(e.message, EnforcementAnt)]
+    (ant,) = stage.sent(EnforcementAnt)
     assert {"m": 0, "y": 0b100} == {stop.host: stop.mask for stop in ant.stops}
     assert stage.tell(Enforced(1, committed=True)) == []
     stage.tell(TapAnswered(1, "old", "b"))
@@ -110,8 +99,8 @@ def test_a_refused_tap_sends_fresh_scouts_that_avoid_that_flow() -> None:
     stage.look("m", "m", "y", tap=OFFER, covered=2)
     stage.tell(TapAnswered(1, "old", "b", "the flow is ending"))
     assert [("h", "old", Cancellation("f", 1))] == stage.letters(Cancellation)
-    stage.tell(RoutingAntReturned(stage.leader.course.round, "d", 40.0, 30.0, 100.0))
-    (sent,) = [e.message for e in stage.effects if isinstance(e, Send) and isinstance(e.message, ScoutingAnt)]
+    stage.ants_return(1)
+    (sent,) = stage.sent(ScoutingAnt)
     assert ("old",) == sent.order.avoided
 
 
@@ -122,8 +111,8 @@ def test_scouts_after_a_stale_tap_know_what_the_enforcement_ant_found() -> None:
     stage.look("m", "m", "y", tap=OFFER, covered=2)
     gone = replace(OFFER, age_ms=math.inf)
     stage.tell(Enforced(1, committed=False, why="runs here no more", stale=gone))
-    stage.tell(RoutingAntReturned(stage.leader.course.round, "d", 40.0, 30.0, 100.0))
-    (sent,) = [e.message for e in stage.effects if isinstance(e, Send) and isinstance(e.message, ScoutingAnt)]
+    stage.ants_return(1)
+    (sent,) = stage.sent(ScoutingAnt)
     assert (gone,) == sent.order.stale
 
 
@@ -157,7 +146,7 @@ def test_a_flow_that_is_tapped_lingers_until_its_tappers_have_gone() -> None:
         stage.tell(TapAsked(by, 3, f"home-{by}", "b"))
         assert [(f"home-{by}", by, TapAnswered(3, "f", "b"))] == stage.letters(TapAnswered)
     stage.tell(Withdraw())
-    assert [Lingers("f", ("g", "k"))] == stage.found(Lingers)
+    assert [Lingers("f")] == stage.found(Lingers)
     assert [("home-g", "g", ServingEnds("f")), ("home-k", "k", ServingEnds("f"))] == stage.letters(ServingEnds)
     assert stage.tell(Release("g", 3)) == []
     stage.tell(Cancellation("k", 3))

@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from services.cli import drain
 from services.registry.view import RegistryView
-from topics.messages import HostRegistration, Placement, Policy
+from tests.unit.registry_messages import registration
+from topics.messages import Placement, Policy
 
 NOTE = "no other open host lives"
 
@@ -26,7 +27,7 @@ class Cluster:
         self.course: list[Placement] = []
         self.laid_down: list[tuple[str, str, str]] = []
         for name in ("a", "b", "c"):
-            self.view.take(HostRegistration(host=name, region="r", capacity=1, address="x", boot_id="1", started_ms=0))
+            self.view.take(registration(name))
 
     def read(self, *_: object) -> RegistryView:
         if self.course:

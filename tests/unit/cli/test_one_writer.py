@@ -9,12 +9,13 @@ from typer.testing import CliRunner
 from services.cli import assign, authority, run, withdraw
 from services.registry.errors import RegistryError
 from services.registry.view import RegistryView
-from topics.messages import FlowRevision, HostRegistration, Placement
+from tests.unit.registry_messages import registration
+from topics.messages import FlowRevision, Placement
 
 FLOW = FlowRevision(
     flow="talk", revision=1, state="submitted", text="flow: talk", delivery="at_least_once", changed_ms=1
 )
-HOST = HostRegistration(host="b", region="r", capacity=1, address="x", boot_id="1", started_ms=0)
+HOST = registration("b")
 PLACED = Placement(
     segment="talk.aa", partition=0, epoch=3, host="a", flow="talk", revision=1, operators=("tcp",), placed_ms=1
 )

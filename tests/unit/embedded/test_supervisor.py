@@ -1,7 +1,6 @@
 """The supervisor with small real processes: order, restart, failure and stop."""
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from services.embedded.lifecycle import RestartPolicy, State
 from services.embedded.process import Process, stop_layers
 from services.embedded.record import ProcessRecord
 from services.embedded.supervisor import Supervisor
+from tests.waiting import until
 
 WAIT_S = 20.0
 
@@ -68,13 +68,6 @@ def process(tmp_path: Path) -> Callable[..., Any]:
     return make
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "waited too long"
-        time.sleep(0.01)
-
-
 def test_a_process_starts_after_those_that_it_needs(story: Story, process: Callable[..., Process]) -> None:
     """A host without a broker would only fail."""
     story.supervisor.add([process("host", after=("broker",)), process("broker")])
@@ -100,7 +93,8 @@ def test_a_killed_process_comes_back(story: Story, process: Callable[..., Proces
     pid = story.record("broker").pid
     assert pid is not None
     psutil.Process(pid).kill()
-    wait_until(lambda: story.record("broker").restarts == 1 and story.record("broker").state is State.READY)
+    until(lambda: story.record("broker").restarts == 1, "the broker is started again", patience_s=WAIT_S)
+    until(lambda: story.record("broker").state is State.READY, "the broker is ready again", patience_s=WAIT_S)
     assert story.record("broker").pid not in (None, pid)
     assert "broker ended with signal SIGKILL" in story.told
 
@@ -113,7 +107,7 @@ def test_a_process_that_keeps_ending_is_given_up(story: Story, process: Callable
     story.supervisor.add([process("broker"), process("host", script, restart=policy)])
     story.supervisor.wait_ready()
     ends.touch()
-    wait_until(lambda: story.record("host").state is State.FAILED)
+    until(lambda: story.record("host").state is State.FAILED, "the host is given up", patience_s=WAIT_S)
     assert 2 == story.record("host").restarts
     assert State.READY is story.record("broker").state
 
@@ -213,6 +207,6 @@ def test_nobody_waits_for_what_is_not_awaited(story: Story, process: Callable[..
     )
     story.supervisor.wait_ready()
     assert State.READY is story.record("broker").state
-    wait_until(lambda: story.record("broken").state is State.FAILED)
+    until(lambda: story.record("broken").state is State.FAILED, "it is given up", patience_s=WAIT_S)
     story.supervisor.wait_ready()
     assert not story.record("slow").is_awaited

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from topics.flow.builder import Flow
+from topics.flow.builder import Flow, Stream
 from topics.flow.file import load_graph, parse_graph
 from topics.flow.problems import FlowError
 
@@ -37,6 +37,42 @@ def every_operator() -> Flow:
         pause_budget="2s",
         state="disk",
     )
+    orders, payments, refunds = shop_sources(flow)
+    fields = {
+        "order_id": "order_id",
+        "customer": "customer.id",
+        "country": "customer.country",
+        "items": "items",
+        "total": "total",
+    }
+    large = orders.filter("total >= 10 and customer.country in ['de', 'fr']", name="large")
+    priced = large.project(fields, name="slim").map({"tax": "total * 0.19"}, drop=["total"], name="priced")
+    regions = priced.flat_map("items", into="item", name="lines").split(
+        {"german": "country == 'de'", "french": "country == 'fr'"}, otherwise="elsewhere", name="regions"
+    )
+    once = flow.union(payments, refunds, name="money").dedupe(by=["id"], within="10m", name="once")
+    by_country = revenue(priced, once)
+    visits = regions["german"].aggregate(
+        by=["customer"], window={"gap": "30m"}, emit={"lines": "count()"}, name="visits"
+    )
+    running = regions["french"].aggregate(by=[], emit={"lines": "count()", "spread": "stddev(tax)"}, name="running")
+    scored = by_country.top_k(3, by="amount", name="best").python(
+        "shop.rules:score",
+        state=True,
+        by=["country"],
+        timeout="20s",
+        settings={"limit": 3, "mode": "strict", "dry": False},
+        name="scored",
+    )
+    scored.sink("scores", topic="shop.scores", at="noc", key="country")
+    visits.sink("german-visits", topic="shop.visits", codec="msgpack")
+    running.sink("french-lines", topic="shop.french")
+    regions["elsewhere"].sink("elsewhere", topic="shop.elsewhere")
+    return flow
+
+
+def shop_sources(flow: Flow) -> tuple[Stream, Stream, Stream]:
+    """Orders, payments and refunds."""
     orders = flow.source(
         "orders",
         topic="shop.orders",
@@ -74,28 +110,20 @@ def every_operator() -> Flow:
         partitions=4,
         schema={"id": "string", "order": "string", "amount": "float"},
     )
-    fields = {
-        "order_id": "order_id",
-        "customer": "customer.id",
-        "country": "customer.country",
-        "items": "items",
-        "total": "total",
-    }
-    large = orders.filter("total >= 10 and customer.country in ['de', 'fr']", name="large")
-    priced = large.project(fields, name="slim").map({"tax": "total * 0.19"}, drop=["total"], name="priced")
-    regions = priced.flat_map("items", into="item", name="lines").split(
-        {"german": "country == 'de'", "french": "country == 'fr'"}, otherwise="elsewhere", name="regions"
-    )
-    once = flow.union(payments, refunds, name="money").dedupe(by=["id"], within="10m", name="once")
+    return orders, payments, refunds
+
+
+def revenue(priced: Stream, money: Stream) -> Stream:
+    """Of each country, from what was paid for orders."""
     paid = priced.join(
-        once,
+        money,
         on={"order_id": "order"},
         within="1h",
         kind="left",
         emit={"order_id": "left.order_id", "country": "left.country", "amount": "right.amount"},
         name="paid",
     )
-    revenue = paid.aggregate(
+    return paid.aggregate(
         by=["country"],
         window={"hop": "1m", "size": "10m"},
         emit={
@@ -107,23 +135,6 @@ def every_operator() -> Flow:
         },
         name="revenue",
     )
-    visits = regions["german"].aggregate(
-        by=["customer"], window={"gap": "30m"}, emit={"lines": "count()"}, name="visits"
-    )
-    running = regions["french"].aggregate(by=[], emit={"lines": "count()", "spread": "stddev(tax)"}, name="running")
-    scored = revenue.top_k(3, by="amount", name="best").python(
-        "shop.rules:score",
-        state=True,
-        by=["country"],
-        timeout="20s",
-        settings={"limit": 3, "mode": "strict", "dry": False},
-        name="scored",
-    )
-    scored.sink("scores", topic="shop.scores", at="noc", key="country")
-    visits.sink("german-visits", topic="shop.visits", codec="msgpack")
-    running.sink("french-lines", topic="shop.french")
-    regions["elsewhere"].sink("elsewhere", topic="shop.elsewhere")
-    return flow
 
 
 @pytest.mark.parametrize("build", [top_talkers, every_operator])

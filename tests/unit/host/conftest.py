@@ -1,8 +1,6 @@
 """A task of a small flow, whose writer a test looks into."""
 
-import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.task import Task, TaskContext
+from tests.unit.host.stand_ins import Broker
 from topics.flow.file import parse_graph
 
 LARGE = 'large: {op: filter, input: orders, where: "size > 2"}'
@@ -17,36 +16,6 @@ LARGE = 'large: {op: filter, input: orders, where: "size > 2"}'
 MakePlan = Callable[..., SegmentPlan]
 MakeTask = Callable[..., Task]
 MakeRecord = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Written:
-    """What one write brought."""
-
-    topic: str
-    values: Sequence[bytes]
-    times: Sequence[int]
-
-
-class Broker:
-    """Stands for a Writer, to a broker that answers when the test says so."""
-
-    bytes_written = 0
-
-    def __init__(self) -> None:
-        self.writes: list[Written] = []
-        self.answers: list[asyncio.Future[None]] = []
-        self.commits: list[list[Written]] = []
-        """What had been written by each commit, all of it."""
-
-    async def write(self, topic: str, _partition: int, _keys: Any, values: Any, times: Any) -> asyncio.Future[None]:
-        self.writes.append(Written(topic, values, times))
-        self.answers.append(asyncio.Future())
-        return self.answers[-1]
-
-    async def commit(self, *_: Any) -> dict[str, int]:
-        self.commits.append([*self.writes])
-        return {}
 
 
 @pytest.fixture
@@ -58,10 +27,10 @@ def broker() -> Broker:
 def plan() -> MakePlan:
     """The only segment of a flow with these operators, of which the last writes `results`."""
 
-    def make(operators: str = LARGE, *, partitions: int = 1, more: str = "") -> SegmentPlan:
+    def make(operators: str = LARGE, *, partitions: int = 1, source: str = "", more: str = "") -> SegmentPlan:
         last = operators.strip().splitlines()[-1].split(":")[0].strip()
         graph = parse_graph(
-            f"flow: shop\n{more}\nsources: {{orders: {{topic: orders}}}}\noperators:\n  {operators}\n"
+            f"flow: shop\n{more}\nsources: {{orders: {{topic: orders{source}}}}}\noperators:\n  {operators}\n"
             f"sinks: {{out: {{input: {last}, topic: results, key: user}}}}\n"
         )
         return plan_segment(graph, graph.segments[0].id, {"orders": 1, "results": partitions})

@@ -15,6 +15,7 @@ from services.host.replica import Replica
 from services.host.snapshot import SnapshotPlace, Snapshots
 from services.operators.program import Program
 from services.operators.wiring import flow_program
+from tests.unit.host.stand_ins import Fetched
 from topics.flow.file import parse_graph
 
 FLOW = """
@@ -30,40 +31,6 @@ CHANGED = {(0, "s7"): [700]}
 FROM_OFFSET = 3
 
 Records = list[Any]
-
-
-class Consumer:
-    """Stands for a BlockConsumer on topics that hold these records, from offset 0 on."""
-
-    def __init__(self, topics: dict[TopicPartition, Records]) -> None:
-        self._topics = topics
-        self._positions: dict[TopicPartition, int] = {}
-
-    async def start(self) -> None:
-        return
-
-    async def stop(self) -> None:
-        return
-
-    def assign(self, partitions: list[TopicPartition]) -> None:
-        self._positions = dict.fromkeys(partitions, 0)
-
-    def seek(self, at: TopicPartition, offset: int) -> None:
-        self._positions[at] = offset
-
-    async def position(self, at: TopicPartition) -> int:
-        return self._positions[at]
-
-    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, 0)
-
-    async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return {at: len(self._topics[at]) for at in partitions}
-
-    async def getmany(self, *, timeout_ms: int) -> dict[TopicPartition, Records]:
-        got = {at: self._topics[at][position:] for at, position in self._positions.items()}
-        self._positions = {at: max(position, len(self._topics[at])) for at, position in self._positions.items()}
-        return {at: records for at, records in got.items() if records}
 
 
 def program(entries: dict[Any, Any]) -> Program:
@@ -92,7 +59,7 @@ def pieces(snapshots: Snapshots) -> Records:
 def restored(place: SnapshotPlace, topics: dict[TopicPartition, Records]) -> tuple[dict[Any, Any], int]:
     """The state that a replica finds, and how many entries it has read for it."""
     into = program({})
-    with patch.object(under_test, "BlockConsumer", lambda **_: Consumer(topics)):
+    with patch.object(under_test, "BlockConsumer", lambda **_: Fetched(topics)):
         replica = Replica(into, {"counted": CHANGES.topic}, SNAPSHOTS.topic, 0, bootstrap="", client_id="")
 
         async def story() -> None:

@@ -9,30 +9,10 @@ from aiokafka import TopicPartition
 from services.host import replica as under_test
 from services.host.disk import StateFullError
 from services.host.replica import PORTION_ENTRIES, Replica
+from tests.unit.host.stand_ins import Fetched
 
 AT = TopicPartition("changes", 0)
 BLOCK = list(range(5 * PORTION_ENTRIES + 1))
-
-
-class Consumer:
-    """Stands for a BlockConsumer that has fetched one block."""
-
-    def __init__(self) -> None:
-        self._blocks = [{AT: BLOCK}]
-        self._position = 0
-
-    async def getmany(self, *, timeout_ms: int) -> dict[TopicPartition, list[int]]:
-        await asyncio.sleep(0)
-        if not self._blocks:
-            return {}
-        self._position = len(BLOCK)
-        return self._blocks.pop()
-
-    async def position(self, _at: TopicPartition) -> int:
-        return self._position
-
-    async def end_offsets(self, _partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return {AT: len(BLOCK)}
 
 
 @pytest.fixture
@@ -45,7 +25,7 @@ def applied(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 def replica() -> Replica:
     program: Any = None
     made = Replica(program, {"count": "changes"}, "snapshots", 0, bootstrap="127.0.0.1:1", client_id="test")
-    made._consumer = Consumer()  # type: ignore[assignment]
+    made._consumer = Fetched({AT: BLOCK})  # type: ignore[assignment]
     return made
 
 

@@ -2,27 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from typing import Any
 
 from services.host.clock import BrokerClock
 from services.host.reports import Identity, Reports
+from tests.unit.host.stand_ins import Publisher
 from topics import catalogue
 from topics.messages import StandbyStatus
-from topics.topic import Topic
 
 PATIENCE_S = 20.0
-
-
-class Publisher:
-    """Keeps what is said of standbys."""
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-
-    async def send(self, topic: Topic[Any], messages: Sequence[Any], *, now_ms: int) -> None:
-        if topic is catalogue.STANDBYS:
-            self.sent += messages
 
 
 def test_what_is_said_again_is_said_as_of_now() -> None:
@@ -37,13 +24,13 @@ def test_what_is_said_again_is_said_as_of_now() -> None:
         now_ms += 3_600_000
         telling = asyncio.create_task(reports.run())
         async with asyncio.timeout(PATIENCE_S):
-            while not publisher.sent:
+            while not publisher.sent.get(catalogue.STANDBYS.name):
                 await asyncio.sleep(0.01)
         telling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await telling
 
     asyncio.run(run())
-    last = publisher.sent[-1]
+    last = publisher.sent[catalogue.STANDBYS.name][-1]
     assert isinstance(last, StandbyStatus)
     assert (True, 4_600_000) == (last.is_ready, last.reported_ms)

@@ -10,6 +10,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import InvalidTimestampError, MessageSizeTooLargeError
 
 from services.host.writer import WriteError, Writer
+from tests.waiting import until_async
 
 OFFSETS = {TopicPartition("source", 0): (7, "")}
 
@@ -52,7 +53,7 @@ async def committing(broker: SlowBroker) -> "asyncio.Task[dict[str, int]]":
     writer = await writing_to(broker)
     assert broker.acknowledged is await writer.write("results", 0, [None], [b"x"], [0])
     task = asyncio.create_task(writer.commit("group", OFFSETS))
-    await asyncio.sleep(0.01)
+    await until_async(lambda: "offsets of group" in broker.done, "the offsets are sent")
     return task
 
 

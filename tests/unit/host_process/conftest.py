@@ -63,15 +63,6 @@ def status() -> Callable[..., SegmentStatus]:
 
 
 @pytest.fixture
-def host() -> Callable[..., HostRegistration]:
-    def make(**more: Any) -> HostRegistration:
-        defaults = {"host": "a", "region": "r", "capacity": 1.0, "address": "x", "boot_id": "1", "started_ms": 0}
-        return HostRegistration(**{**defaults, **more})
-
-    return make
-
-
-@pytest.fixture
 def tell() -> Callable[..., Message | None]:
     """Puts a message into a view, as its topic would bring it."""
 

@@ -14,6 +14,7 @@ from services.cli.flows import flow_rows
 from services.cli.hosts import host_rows
 from services.cli.main import app
 from services.registry.view import RegistryView
+from tests.unit.registry_messages import registration
 
 
 def test_a_flow_runs_when_all_its_slots_run_in_their_epoch(
@@ -64,12 +65,12 @@ def test_a_slot_that_never_parks_tells_what_it_waits_for(
     assert [] == flow_rows(view, ["a"])[0]["trouble"]
 
 
-def test_a_host_lives_only_under_its_newest_boot(host: Callable, placement: Callable, tell: Callable) -> None:
+def test_a_host_lives_only_under_its_newest_boot(placement: Callable, tell: Callable) -> None:
     """The report of a process that was replaced does not count for the new one."""
     from types import SimpleNamespace
 
     view = RegistryView()
-    for message in (host(boot_id="2"), placement(), placement(partition=1)):
+    for message in (registration("a", boot_id="2"), placement(), placement(partition=1)):
         tell(view, message)
     old = {"a": SimpleNamespace(boot_id="1", cpu=0.1, memory_bytes=1)}
     new = {"a": SimpleNamespace(boot_id="2", cpu=0.1, memory_bytes=1)}
@@ -78,10 +79,10 @@ def test_a_host_lives_only_under_its_newest_boot(host: Callable, placement: Call
 
 
 @pytest.fixture
-def shop(flow: Callable, placement: Callable, host: Callable, tell: Callable) -> RegistryView:
+def shop(flow: Callable, placement: Callable, tell: Callable) -> RegistryView:
     """A cluster with one host and one flow on it."""
     view = RegistryView()
-    for message in (host(), flow(), placement()):
+    for message in (registration("a"), flow(), placement()):
         tell(view, message)
     return view
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from services.registry.view import TOPICS, RegistryView
+from tests.unit.registry_messages import registration
 
 
 def test_a_newer_epoch_replaces_and_an_older_one_is_ignored(placement: Callable, tell: Callable) -> None:
@@ -54,10 +55,10 @@ def test_a_message_under_another_key_is_garbage(placement: Callable, tell: Calla
     assert ({}, 1) == (view.placements, view.garbage)
 
 
-def test_a_deletion_forgets_its_key_alone(flow: Callable, placement: Callable, host: Callable, tell: Callable) -> None:
+def test_a_deletion_forgets_its_key_alone(flow: Callable, placement: Callable, tell: Callable) -> None:
     """Keys that mean nothing are survived too."""
     view = RegistryView()
-    for message in (flow(), placement(), placement(partition=1), host()):
+    for message in (flow(), placement(), placement(partition=1), registration("a")):
         tell(view, message)
     for topic, key in [("stig.placements", b"shop.1/0"), ("stig.flows", b"shop"), ("stig.hosts", b"a")]:
         view.apply(topic, key, None, partition=0, offset=9)

@@ -1,11 +1,11 @@
 """The times that hosts tell each other: the broker's, whatever their own clocks say."""
 
 import asyncio
-from typing import Any
 
 from services.host.clock import BrokerClock
 from services.host.ending import end
 from services.host.reports import Identity, Reports
+from tests.unit.host.stand_ins import Publisher
 from topics import catalogue
 from topics.messages import StandbyStatus
 
@@ -13,16 +13,6 @@ BROKER_MS = 1_700_000_000_000.0
 HOUR_MS = 3_600_000.0
 PATIENCE_S = 20.0
 SLOT = ("shop.large", 0)
-
-
-class Publisher:
-    """Keeps what it is given."""
-
-    def __init__(self) -> None:
-        self.sent: dict[str, list[Any]] = {}
-
-    async def send(self, topic: Any, messages: list[Any], *, now_ms: int) -> None:
-        self.sent.setdefault(topic.name, []).extend(messages)
 
 
 def reports(*, ahead_ms: float, publisher: Publisher | None = None) -> tuple[Reports, float]:

@@ -6,8 +6,8 @@ from services.lab.cluster.watch import slots_of
 from services.lab.placements.measures import WORLD_FILE
 from services.registry.view import RegistryView
 from tests.unit.lab_cluster.messages import decided, placed, running, seen
+from tests.unit.registry_messages import registration
 from topics.flow.file import parse_graph
-from topics.messages import HostRegistration
 
 WORLD = load_world(WORLD_FILE)
 
@@ -54,7 +54,7 @@ def test_a_flow_runs_when_all_its_partitions_have_said_so() -> None:
 
 def _view(capacity: float, texts: dict[str, str]) -> RegistryView:
     view = RegistryView()
-    view.take(HostRegistration(host="a", boot_id="b", region="london", capacity=capacity, address="x", started_ms=1))
+    view.take(registration("a", region="london", capacity=capacity))
     for name, text in texts.items():
         for segment, partition in slots_of(text):
             view.take(placed(segment, "a", partition=partition, flow=name))

@@ -36,7 +36,7 @@ def test_a_flow_that_never_ran_is_no_sample() -> None:
 
 def test_both_clocks_have_a_median_and_a_largest() -> None:
     """From the command's start, and from the registry's entry."""
-    found = {row.measure: row for row in rows([Submission(0, 1.0, 1.5, 1.6, 2.0, at_s) for at_s in (3.0, 4.0, 9.0)])}
+    found = {row.measure: row for row in rows([Submission(1.0, 1.5, 1.6, 2.0, at_s) for at_s in (3.0, 4.0, 9.0)])}
     whole, rest = "from the command's start", "from the registry's entry"
     assert 4.0 == found[f"submit to first result, {whole}, median"].value
     assert 9.0 == found[f"submit to first result, {whole}, largest"].value

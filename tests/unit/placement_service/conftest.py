@@ -1,16 +1,14 @@
 """A registry with hosts and one flow, and a conductor that looks at it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from services.placement.conductor import Conductor
-from services.placement.params import PlacementParams
-from services.placement.situation import KnownFlow, Situation
+from services.placement.situation import KnownFlow
 from services.registry.decisions import WEIGHED, decision
-from services.registry.view import RegistryView
+from tests.unit.placement_service.desk import Desk
 from tests.unit.registry_messages import committed_plan, plan_of
 from topics.flow.file import parse_graph
 from topics.messages import (
@@ -18,7 +16,6 @@ from topics.messages import (
     Decision,
     FlowRevision,
     Handover,
-    HostRegistration,
     MoveRecord,
     Placement,
     Policy,
@@ -42,28 +39,16 @@ SEGMENT = GRAPH.segments[0].id
 
 
 @dataclass
-class Office:
-    """The conductor of one instance, and the world that it looks at."""
+class Office(Desk):
+    """The conductor of one instance, and a world with one flow."""
 
-    view: RegistryView = field(default_factory=RegistryView)
-    now_ms: int = 1_000_000
-    live: set[str] = field(default_factory=lambda: {"a", "b", "c"})
-    lost_since_ms: dict[str, int] = field(default_factory=dict)
-    leader_terms: dict[str, int] = field(default_factory=dict)
     state: Any = "submitted"
     partitions: int = 2
     has_read: bool = True
     """Whether the flow has been read and its topics counted."""
-    params: PlacementParams = field(default_factory=lambda: PlacementParams("p", "nowhere:1"))
-
-    def __post_init__(self) -> None:
-        for name in ("a", "b", "c"):
-            host = HostRegistration(host=name, region="r", capacity=1, address="x", boot_id="1", started_ms=0)
-            self.view.take(host)
-        self.conductor = Conductor(self.params, self.view)
 
     def look(self) -> list[Any]:
-        """What was written, taken for true as the instance does."""
+        """What was written."""
         flow = FlowRevision(
             flow="shop",
             revision=1 if self.state == "submitted" else 2,
@@ -74,13 +59,7 @@ class Office:
         )
         self.view.take(flow)
         known = {"shop": KnownFlow(flow, GRAPH, {SEGMENT: self.partitions})} if self.has_read else {}
-        live = frozenset(self.live - set(self.lost_since_ms))
-        entries = self.conductor.look(
-            Situation(self.view, self.now_ms, live, self.lost_since_ms, known, self.leader_terms)
-        )
-        for _, message in entries:
-            self.view.take(message)
-        return [message for _, message in entries]
+        return self.look_at(known)
 
     def plan(self, host: str, *, epoch: int = 1, term: int = 1, **more: Any) -> CommittedPlan:
         about = {"epoch": epoch, "hash": f"hash-{epoch}", "term": term, "decided_ms": self.now_ms}

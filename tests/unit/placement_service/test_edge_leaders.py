@@ -17,8 +17,9 @@ from services.placement.edge_leaders import (
 from services.placement.leadership import Led
 from services.placement.situation import KnownFlow, Situation
 from services.registry.view import RegistryView
+from tests.unit.registry_messages import registration
 from topics.flow.builder import Flow
-from topics.messages import Decision, FlowRevision, HostRegistration, LinkMetrics, Sketch
+from topics.messages import Decision, FlowRevision, LinkMetrics, Sketch
 from topics.names import edge_topic
 
 REGIONS = {"ant": "east", "bee": "west", "cat": "west"}
@@ -92,10 +93,7 @@ def test_what_nobody_measured_is_not_guessed() -> None:
 def test_the_situation_is_looked_at_once_a_round_and_not_for_each_row() -> None:
     """Every host tells of every broker each second; a situation goes through all placements."""
     looked: list[None] = []
-    hosts = {
-        name: HostRegistration(host=name, region=region, capacity=1, address="x", boot_id="1", started_ms=0)
-        for name, region in REGIONS.items()
-    }
+    hosts = {name: registration(name, region=region) for name, region in REGIONS.items()}
 
     def situation() -> Situation:
         looked.append(None)

@@ -5,41 +5,32 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.placement.conductor import Conductor
-from services.placement.params import PlacementParams
-from services.placement.situation import KnownFlow, Situation
+from services.placement.situation import KnownFlow
 from services.registry.changes import withdrawn
-from services.registry.view import RegistryView
+from tests.unit.placement_service.desk import Desk
 from tests.unit.sharing.talks import plan, segment, submit, talk, tap
 from topics.flow.graph import FlowGraph
-from topics.messages import Decision, HostRegistration, Placement
+from topics.messages import Decision, Placement
 
 SERVER, TAPPER = talk("f"), talk("g")
 SHARED, FEEDER, OWN = (segment(SERVER, operator) for operator in ("counts", "kept", "totals"))
 
 
-class Office:
-    """A conductor, and the registry that it looks at."""
+class Office(Desk):
+    """Of two flows, of which one can tap the other."""
 
     def __init__(self) -> None:
-        self.view = RegistryView()
+        super().__init__(live={"a", "b"})
         self.graphs = {"f": SERVER, "g": TAPPER}
-        self.lost: dict[str, int] = {}
-        for name in ("a", "b"):
-            self.view.take(HostRegistration(host=name, region="r", capacity=1, address="x", boot_id="1", started_ms=0))
-        self.conductor = Conductor(PlacementParams("p", "nowhere:1"), self.view)
 
-    def look(self, *, now_ms: int = 1_000_000) -> list[Any]:
-        flows = {
-            name: KnownFlow(self.view.flows[name], graph, {each.id: 2 for each in graph.segments})
-            for name, graph in self.graphs.items()
-            if name in self.view.flows
-        }
-        live = frozenset({"a", "b"} - set(self.lost))
-        entries = self.conductor.look(Situation(self.view, now_ms, live, self.lost, flows))
-        for _, message in entries:
-            self.view.take(message)
-        return [message for _, message in entries]
+    def look(self) -> list[Any]:
+        return self.look_at(
+            {
+                name: KnownFlow(self.view.flows[name], graph, {each.id: 2 for each in graph.segments})
+                for name, graph in self.graphs.items()
+                if name in self.view.flows
+            }
+        )
 
     def place(self, graph: FlowGraph, *taps: Any, **more: Any) -> list[Any]:
         if graph.spec.name not in self.view.flows:
@@ -103,7 +94,7 @@ def test_the_end_of_a_reader_leaves_the_serving_flow_alone(office: Office) -> No
 
 def test_counts_survive_another_instance(office: Office) -> None:
     """They follow from the registry, and nothing is kept in memory."""
-    office.conductor = Conductor(PlacementParams("q", "nowhere:1"), office.view)
+    office.another_instance()
     submit(office.view, SERVER, revision=2, state="withdrawn")
     office.look()
     assert 2 == len(office.owned(SHARED))
@@ -123,8 +114,9 @@ def test_a_lost_host_takes_nothing_from_the_readers_of_a_withdrawn_flow(office: 
     """What serves is placed anew though its own flow has no leader any more."""
     submit(office.view, SERVER, revision=2, state="withdrawn")
     office.look()
-    office.lost = {"a": 1}
-    office.look(now_ms=2_000_000)
+    office.lost_since_ms = {"a": office.now_ms}
+    office.now_ms += 1_000_000
+    office.look()
     assert {"b"} == {each.host for each in office.owned(SHARED)}
 
 

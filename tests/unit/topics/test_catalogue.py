@@ -2,6 +2,7 @@
 
 import gzip
 import random
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,10 @@ from topics.catalogue import (
     shared,
 )
 from topics.messages import DeadLetter, Moments, OperatorMetrics, Origin, Placement, clip
+from topics.page import PAGE, page
 from topics.topic import Compacted, Topic, copies_on
+
+SERVICES = Path(__file__).parents[3] / "services"
 
 
 def test_every_template_of_names_is_one_row() -> None:
@@ -53,6 +57,20 @@ def test_the_broker_accepts_the_largest_message_and_a_default_producers_batch(to
     limit_bytes = int(declared.settings(copies=1)["max.message.bytes"])
     assert limit_bytes >= 1_048_588
     assert limit_bytes > topic.bytes_max + 512
+
+
+@pytest.mark.parametrize("topic", [*CATALOGUE, DEMO_SOURCE], ids=lambda topic: topic.name)
+def test_writers_and_readers_are_there(topic: Topic) -> None:
+    """Who looks for them finds a folder of services; users write and read with clients of their own."""
+    services = {folder.name for folder in SERVICES.iterdir() if (folder / "__init__.py").exists()}
+    assert topic.written_by
+    assert topic.read_by
+    assert set() == {*topic.written_by, *topic.read_by} - services - {"users"}
+
+
+def test_the_page_of_topics_tells_what_the_catalogue_says() -> None:
+    """People read the page."""
+    assert PAGE.read_text() == page(), "write it anew: python -m topics.page"
 
 
 def test_keys_are_as_documented() -> None:

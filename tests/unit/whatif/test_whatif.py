@@ -11,11 +11,10 @@ from services.whatif.past import as_of
 from services.whatif.question import answer
 from services.whatif.recorded import Recorded
 from services.whatif.world import faster, world_of
-from tests.unit.registry_messages import move_record
+from tests.unit.registry_messages import move_record, registration
 from topics.flow.file import parse_graph
 from topics.messages import (
     FlowRevision,
-    HostRegistration,
     LinkMetrics,
     Moments,
     MoveRecord,
@@ -66,7 +65,7 @@ def row(second: int) -> OperatorMetrics:
 def view() -> RegistryView:
     made = RegistryView()
     for name in ("a", "b"):
-        made.take(HostRegistration(host=name, region="r", capacity=1, address="x", boot_id="1", started_ms=0))
+        made.take(registration(name))
     made.take(
         FlowRevision(flow="shop", revision=1, state="submitted", text=TEXT, delivery="at_least_once", changed_ms=0)
     )

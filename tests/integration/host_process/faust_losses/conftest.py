@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from services.registry.changes import withdrawn
 from services.registry.snapshot import read_registry, read_to_end, reader
+from tests.waiting import until
 from topics.flow.file import parse_graph
 
 PLAIN = Path(__file__).with_name("plain.py")
@@ -71,14 +71,6 @@ OPERATORS = {
 }
 
 
-def until(condition: Callable[[], object], what: str, patience_s: float = PATIENCE_S) -> Any:
-    deadline_s = time.monotonic() + patience_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline_s, f"waited {patience_s:.0f} s in vain until {what}"
-        time.sleep(0.05)
-    return found
-
-
 @dataclass
 class Side:
     """What both sides have: a source with one partition, a sink, and a folder to hold them up by."""
@@ -124,7 +116,7 @@ class Side:
 
     def until_results(self, numbers: Sequence[int]) -> None:
         """Waits until each of these has come."""
-        until(lambda: set(numbers) <= set(self.results()), f"{self} has {numbers}")
+        until(lambda: set(numbers) <= set(self.results()), f"{self} has {numbers}", patience_s=PATIENCE_S)
 
     until = staticmethod(until)
 
@@ -133,7 +125,7 @@ class Side:
         (self.folder / "go").touch()
 
     def until_begun(self) -> None:
-        until((self.folder / "begun").exists, "a record is held")
+        until((self.folder / "begun").exists, "a record is held", patience_s=PATIENCE_S)
 
 
 @dataclass

@@ -1,0 +1,92 @@
+"""Moves that people ask for, and moves that are overtaken or given up."""
+
+from typing import Any
+
+import msgspec
+
+from tests.unit.registry_messages import move_record
+
+
+def test_a_persons_move_is_answered_and_made(office: Any, pick: Any, segment: str) -> None:
+    """Of one partition only; the others stay."""
+    office.running_on("a")
+    office.wish("r1", "move", segment=segment, partitions=(1,), host="b")
+    written = office.look()
+    assert [("accepted", "somebody asked for it")] == pick["decisions"](written)
+    assert [(1, "a", "b", "r1")] == [
+        (each.partition, each.origin, each.target, each.request) for each in office.view.moves.values()
+    ]
+    office.wish("r2", "move", segment=segment, partitions=(1,), host="c")
+    assert [("refused", f"{segment}/1 is moving already")] == pick["decisions"](office.look())
+    (refused,) = (each for each in office.view.decisions.values() if each.request == "r2")
+    assert {"moving": f"{segment}/1"} == refused.evidence
+
+
+def test_who_warmed_up_for_a_move_that_was_overtaken_follows_no_longer(office: Any, pick: Any, segment: str) -> None:
+    """Nobody would ever tell it to stop. Whom a person lets follow goes on."""
+    office.running_on("a")
+    given = msgspec.structs.replace(office.view.placements[segment, 0], standbys=("c",))
+    office.view.take(given)
+    office.plan("b", epoch=2)
+    office.look()
+    warming = office.view.placements[segment, 0]
+    assert ("c", "b") == warming.standbys
+    office.view.take(msgspec.structs.replace(warming, epoch=2))
+    assert ["abandoned"] == [kind for kind, _ in pick["decisions"](office.look())]
+    assert [("c",), ("b",)] == [each.standbys for _, each in sorted(office.view.placements.items())]
+    assert [("a", 2), ("a", 1)] == office.owners()
+
+
+def test_whom_a_person_lets_follow_does_so_after_a_move_to_it_was_given_up(office: Any, segment: str) -> None:
+    """Also if another instance gives it up: it stands in the record."""
+    office.partitions = 1
+    office.running_on("a")
+    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], standbys=("b",)))
+    office.plan("b", epoch=2)
+    office.look()
+    office.another_instance()
+    office.now_ms += office.params.moves.warming_ms_max
+    office.look()
+    assert {"abandoned"} == {each.phase for each in office.view.moves.values()}
+    assert ("b",) == office.view.placements[segment, 0].standbys
+
+
+def test_a_proposed_move_that_was_overtaken_never_begins(office: Any, pick: Any, segment: str) -> None:
+    """It would write into an entry that somebody else has made since."""
+    office.running_on("a")
+    about = {"origin": "a", "target": "b", "phase": "proposed", "since_ms": office.now_ms}
+    office.view.take(move_record("shop", segment, **about))
+    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], host="c", epoch=2))
+    office.another_instance()
+    written = office.look()
+    assert ["abandoned"] == [each.phase for each in pick["moves"](written)]
+    assert [] == pick["placements"](written)
+
+
+def test_an_old_word_of_a_target_hands_nothing_over(office: Any) -> None:
+    """It may have started again since, with nothing read; who lives says again and again that it is ready."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.follows("b", 0)
+    office.now_ms += 6_000
+    assert [] == office.look()
+    office.follows("b", 0)
+    office.look()
+    assert [("b", 2)] == office.owners()
+
+
+def test_a_plan_whose_move_was_given_up_is_tried_once_more_after_the_window(office: Any, pick: Any) -> None:
+    """Not at every look, nor never: what kept it then may be over."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.now_ms += office.params.moves.warming_ms_max
+    assert ["abandoned"] == [each.phase for each in pick["moves"](office.look())]
+    office.now_ms += office.params.schedule.window_ms - 1
+    assert [] == office.look()
+    office.now_ms += 1
+    office.look()
+    assert ["proposed", "warming"] == [each.phase for each in pick["moves"](office.look())]
