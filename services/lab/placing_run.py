@@ -16,6 +16,7 @@ from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Trial
 from services.lab.experiments.placing import RULES, still
+from services.lab.topologies import SEARCHED_HOSTS
 
 _MOMENT_MS = 150.0
 _LIMIT_MS = 120_000.0
@@ -58,7 +59,7 @@ class PlacingRun:
     def __init__(
         self, *, tasks: int, load: float, rules: str, seed: int, topology: Path | None, observer: Observer | None
     ) -> None:
-        self.network, ends = Trial(seed, topology).network(TransitStubParams())
+        self.network, ends = Trial(seed, topology).network(TransitStubParams(), most_hosts=SEARCHED_HOSTS)
         rng = Random(f"{seed}/place")
         queries = QueryParams()
         self._background = [background_load(load, host.capacity, queries, rng=rng) for host in self.network.hosts]

@@ -20,7 +20,7 @@ from services.lab.experiments.ablation_life import life_samples
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import place_alone
 from services.lab.samples import Sample, Statistic, ratio_samples
-from services.lab.topologies import real_topology
+from services.lab.topologies import SEARCHED_HOSTS, real_topology
 
 _SCOUT, _PHEROMONE = IMPROVED.scouting, IMPROVED.pheromone
 
@@ -49,7 +49,7 @@ REAL_VARIANTS: dict[str, AntParams] = {
 
 
 def _ablation(trial: Trial) -> list[Sample]:
-    samples = _compare(trial, *trial.network(TransitStubParams()), VARIANTS, "")
+    samples = _compare(trial, *trial.network(TransitStubParams(), most_hosts=SEARCHED_HOSTS), VARIANTS, "")
     if trial.topology is None:
         network = real_topology("seattle", rng=Random(f"{trial.seed}/seattle"))
         samples += _compare(trial, network, [host.name for host in network.hosts], REAL_VARIANTS, ", Seattle")

@@ -6,6 +6,7 @@ thirty times the usual budget, so that minutes show what would else take hours.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -86,15 +87,8 @@ def life_samples(trial: Trial) -> list[Sample]:
         weight = {flow.name: flow.weight for flow in world.flows}
         latency = {name: body.latency_ms(name) for name in weight}
         running = {name: ms for name, ms in latency.items() if math.isfinite(ms)}
-        reference = reference or running
-        both = running.keys() & reference.keys()
-        cost_ms, reference_ms = (
-            math.fsum(weight[each] * of[each] for each in sorted(both)) for of in (running, reference)
-        )
+        reference = running if name == "all rules" else reference
         moves = sum(is_move(decision) for _, decision in body.decisions)
-        mean_ms = math.fsum(weight[each] * running[each] for each in sorted(running)) / math.fsum(
-            weight[each] for each in running
-        )
         seed = trial.seed
         samples += [
             Sample(
@@ -105,18 +99,31 @@ def life_samples(trial: Trial) -> list[Sample]:
                 Statistic.SUM,
                 seed,
             ),
-            Sample(f"life: weighted mean latency at the end, {name}", mean_ms, "ms", seed=seed),
-            Sample(
-                f"life: the same over the queries that run in both, {name}",
-                cost_ms / reference_ms,
-                "ratio",
-                "all rules",
-                seed=seed,
-            ),
+            *_latencies(name, weight, running, reference, seed),
             Sample(f"life: moves, {name}", float(moves), "moves", seed=seed),
             Sample(f"life: control traffic, {name}", body.traffic.total_byte_hops / 1e6, "MB hops", seed=seed),
         ]
     return samples
+
+
+def _latencies(
+    name: str, weight: dict[str, float], running: dict[str, float], reference: dict[str, float], seed: int
+) -> list[Sample]:
+    """Weighted latency of what runs, and of what runs in both worlds over that of the first; none if nothing does."""
+    samples: list[Sample] = []
+    if running:
+        mean_ms = _weighted_ms(weight, running, running) / math.fsum(weight[each] for each in running)
+        samples.append(Sample(f"life: weighted mean latency at the end, {name}", mean_ms, "ms", seed=seed))
+    both = running.keys() & reference.keys()
+    if both:
+        ratio = _weighted_ms(weight, running, both) / _weighted_ms(weight, reference, both)
+        measure = f"life: the same over the queries that run in both, {name}"
+        samples.append(Sample(measure, ratio, "ratio", "all rules", seed=seed))
+    return samples
+
+
+def _weighted_ms(weight: dict[str, float], latency_ms: dict[str, float], queries: Iterable[str]) -> float:
+    return math.fsum(weight[each] * latency_ms[each] for each in sorted(queries))
 
 
 def _world(trial: Trial) -> _World:

@@ -9,7 +9,7 @@ from placement.model import Network
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
 from services.lab.samples import Sample
 from services.lab.targets import Target
-from services.lab.topologies import read_topology
+from services.lab.topologies import MOST_HOSTS, read_topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,14 @@ class Trial:
     traces: Path | None = None
     """A folder with the user's own series."""
 
-    def network(self, params: TransitStubParams) -> tuple[Network, list[str]]:
-        """The network of this trial, and the hosts where producers and consumers may be."""
+    def network(self, params: TransitStubParams, *, most_hosts: int = MOST_HOSTS) -> tuple[Network, list[str]]:
+        """The network of this trial, and the hosts where producers and consumers may be.
+
+        Of a user's larger matrix `most_hosts` are drawn.
+        """
         rng = Random(f"{self.seed}/network")
         if self.topology is not None:
-            network = read_topology(self.topology, rng=rng)
+            network = read_topology(self.topology, rng=rng, most_hosts=most_hosts)
             return network, [host.name for host in network.hosts]
         generated = transit_stub(params, rng=rng)
         return generated, stub_hosts(generated)

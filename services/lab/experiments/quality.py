@@ -16,7 +16,7 @@ from services.lab.experiments.optimum import least_ms, unproven
 from services.lab.experiments.placing import RULES, place_alone
 from services.lab.samples import Sample, Statistic, ratio_samples
 from services.lab.targets import AtMost, Target
-from services.lab.topologies import REAL, read_topology, real_topology
+from services.lab.topologies import REAL, SEARCHED_HOSTS, read_topology, real_topology
 
 LOADS = {"empty": 0.0, "half-loaded": 0.5}
 TASKS = range(2, 9)
@@ -95,7 +95,7 @@ def _placed(case: _Case, rule: str, seed: int) -> Body:
 
 
 def _fig_2a(trial: Trial) -> list[Sample]:
-    network, ends = trial.network(TransitStubParams())
+    network, ends = trial.network(TransitStubParams(), most_hosts=SEARCHED_HOSTS)
     samples: list[Sample] = []
     for label, load in LOADS.items():
         for tasks in TASKS:
@@ -134,7 +134,11 @@ def _real(trial: Trial) -> list[Sample]:
     samples: list[Sample] = []
     for place, name in enumerate(REAL if trial.topology is None else (trial.topology.name,)):
         rng = Random(f"{trial.seed}/{name}")
-        network = real_topology(name, rng=rng) if trial.topology is None else read_topology(trial.topology, rng=rng)
+        network = (
+            real_topology(name, rng=rng)
+            if trial.topology is None
+            else read_topology(trial.topology, rng=rng, most_hosts=SEARCHED_HOSTS)
+        )
         ends = [host.name for host in network.hosts]
         for label, load in LOADS.items():
             for tasks in (3, 5, 8):

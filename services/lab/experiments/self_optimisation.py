@@ -14,7 +14,8 @@ from placement.leader_params import LeaderParams
 from placement.model import Flow, Problem
 from placement.simulator.body import Body, Decision
 from placement.simulator.queries import QueryParams, Shape, background_load, mixed_query, random_query
-from placement.strategies import Exact
+from placement.strategies import Exact, NoFeasibleHost
+from placement.strategies.protocol import Proposal
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
@@ -22,9 +23,18 @@ from services.lab.experiments.optimum import least_ms, unproven
 from services.lab.experiments.placing import RULES, still
 from services.lab.samples import Sample, Statistic
 from services.lab.targets import AtMost
+from services.lab.topologies import SEARCHED_HOSTS
 
-RATE_STEP = 1.6
+RATE_STEP = 2.2
 """The paper raises rates 'by 10 ms' (a unit of time); we raise each producer's rate by this factor."""
+LEAST_RATE_PER_MS = 0.02
+"""From this rate on two steps nearly always fill a host, so that something has to move (decision 286)."""
+CAP_MS = 2_000.0
+"""Latency of a flow whose host is too full."""
+AT_END = "latency at 100 s"
+OVER_WITHOUT = f"{AT_END}, self-optimising over without"
+TO_GAIN = "seeds with something to gain"
+"""Those in which a placement exists that is better than the unmoved one by beta."""
 CHANGES_S = (20, 60)
 END_S = 100
 PHASES_S = tuple(zip((0, *CHANGES_S), (*CHANGES_S, END_S), strict=True))
@@ -45,10 +55,10 @@ def watchful(leaders: LeaderParams) -> LeaderParams:
 
 
 def _fig_3a(trial: Trial) -> list[Sample]:
-    network, ends = trial.network(TransitStubParams())
+    network, ends = trial.network(TransitStubParams(), most_hosts=SEARCHED_HOSTS)
     ants, leaders = RULES["ants"]
     rng = Random(f"{trial.seed}/3a")
-    queries = QueryParams(least_rate_per_ms=0.01)
+    queries = QueryParams(least_rate_per_ms=LEAST_RATE_PER_MS)
     background = [background_load(0.5, host.capacity, queries, rng=rng) for host in network.hosts]
     flow = random_query("query", 10, Shape.CHAIN, ends, queries, rng=rng)
     samples: list[Sample] = []
@@ -62,24 +72,52 @@ def _fig_3a(trial: Trial) -> list[Sample]:
         for second in range(0, END_S + 1, SAMPLE_S):
             if second:
                 body.run_for(SAMPLE_S * 1000.0)
-            latency_ms = min(body.latency_ms("query"), 2_000.0)
+            latency_ms = min(body.latency_ms("query"), CAP_MS)
             samples.append(Sample("", latency_ms, "ms", seed=trial.seed, series=series, x=float(second)))
             last[series] = latency_ms
             if second in CHANGES_S:
                 now = faster(now, RATE_STEP)
                 body.change_flow(now)
-        moves = sum(isinstance(decision, Published) for _, decision in body.decisions) - 1
-        samples.append(Sample(f"latency at 100 s, {series}", last[series], "ms", seed=trial.seed))
+        moves = sum(is_move(decision) for _, decision in body.decisions)
+        samples.append(Sample(f"{AT_END}, {series}", last[series], "ms", seed=trial.seed))
         samples.append(Sample(f"moves, {series}", float(moves), "moves", seed=trial.seed))
-    best = Exact().place(Problem(network, (now,), background=tuple(background)), rng=rng)
-    best_ms = least_ms(best)
-    for rival, rival_ms in (("without", last["without"]), ("optimum", best_ms)):
-        measure = f"latency at 100 s, self-optimising over {rival}"
-        samples.append(Sample(measure, last["self-optimising"] / rival_ms, "ratio", rival, seed=trial.seed))
-    samples.append(
-        Sample("latency at 100 s, without over optimum", last["without"] / best_ms, "ratio", "optimum", seed=trial.seed)
-    )
-    return [*samples, unproven(best, "queries", seed=trial.seed)]
+    samples += _gained(last, trial.seed)
+    try:
+        best = Exact().place(Problem(network, (now,), background=tuple(background)), rng=rng)
+    except NoFeasibleHost:
+        return [*samples, _seeds("seeds whose last rates no search found room for", True, trial.seed)]
+    return samples + _against_optimum(last, best, flow.beta, trial.seed)
+
+
+def _gained(last: dict[str, float], seed: int) -> list[Sample]:
+    """What self-optimisation is worth, whether or not there was anything to gain."""
+    ratio = last["self-optimising"] / last["without"]
+    return [
+        Sample(OVER_WITHOUT, ratio, "ratio", "without", seed=seed),
+        Sample(f"{OVER_WITHOUT}, largest", ratio, "ratio", "without", Statistic.MAX, seed),
+        _seeds("seeds in which the unmoved query meets a full host", last["without"] >= CAP_MS, seed),
+    ]
+
+
+def _against_optimum(last: dict[str, float], best: Proposal, beta: float, seed: int) -> list[Sample]:
+    """How far above the optimum both end, and what is gained where staying costs more than beta allows."""
+    moved_ms, unmoved_ms, best_ms = last["self-optimising"], last["without"], least_ms(best)
+    to_gain = unmoved_ms > beta * best.cost_ms
+    samples = [
+        Sample(f"{AT_END}, self-optimising over optimum", moved_ms / best_ms, "ratio", "optimum", seed=seed),
+        Sample(f"{AT_END}, without over optimum", unmoved_ms / best_ms, "ratio", "optimum", seed=seed),
+        _seeds(TO_GAIN, to_gain, seed),
+        unproven(best, "queries", seed=seed),
+    ]
+    if to_gain:
+        kinds = [TO_GAIN] if unmoved_ms >= CAP_MS else [TO_GAIN, f"{TO_GAIN} and no full host"]
+        ratio = moved_ms / unmoved_ms
+        samples += [Sample(f"{OVER_WITHOUT}, {kind}", ratio, "ratio", "without", seed=seed) for kind in kinds]
+    return samples
+
+
+def _seeds(measure: str, counts: bool, seed: int) -> Sample:
+    return Sample(measure, float(counts), "seeds", None, Statistic.SUM, seed)
 
 
 def _fig_3b(trial: Trial) -> list[Sample]:
@@ -149,10 +187,15 @@ FIG_3A = Experiment(
     paper="latency with self-optimisation clearly below latency without",
     trial=_fig_3a,
     seeds=10,
-    reading="'Clearly below' is taken to mean that the whole interval of self-optimising over without is below 1. "
-    "Where the new rates fill no host, no move gains enough, and both are the same: the rows of moves say how "
-    "often anything moved",
-    targets=(AtMost("latency at 100 s, self-optimising over without", 1.0, surely=True),),
+    reading="'Clearly below' is taken to mean two things: in no seed is self-optimisation worse than staying (the "
+    "largest ratio), and where a placement exists that is better by more than beta, the whole interval of "
+    "self-optimising over without is below 1. A row counts those seeds. An unmoved query whose host is too full counts "
+    "as 2 s; the same ratio is told without those seeds "
+    "([decision 0286](decisions/0286-where-there-is-something-to-gain.md))",
+    targets=(
+        AtMost(f"{OVER_WITHOUT}, largest", 1.001),
+        AtMost(f"{OVER_WITHOUT}, {TO_GAIN}", 1.0, surely=True),
+    ),
     x_label="time (s)",
     y_label="latency (ms)",
 )

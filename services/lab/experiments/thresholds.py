@@ -14,20 +14,21 @@ they need to react to a change, all is told for changes every 20 s too (decision
 from dataclasses import dataclass, replace
 from random import Random
 
-from placement.leader_events import Published
 from placement.model import Flow, Problem
 from placement.queueing import Load
 from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
-from placement.strategies import Exact
+from placement.strategies import Exact, NoFeasibleHost, StoppedWithoutProof
+from placement.strategies.protocol import Proposal
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.optimum import least_ms, unproven
 from services.lab.experiments.placing import RULES, still
-from services.lab.experiments.self_optimisation import watchful
+from services.lab.experiments.self_optimisation import is_move, watchful
 from services.lab.samples import Sample, Statistic
 from services.lab.targets import AtMost, InOrder
+from services.lab.topologies import SEARCHED_HOSTS
 
 BETAS = (1.1, 1.25, 1.5, 1.75, 2.0)
 PERTURBATIONS = 15
@@ -41,6 +42,7 @@ LOOK_MS = 100.0
 LOAD = 0.45
 """Mean load of the hosts; each gets any load up to twice that."""
 NEITHER_FULL = ", intervals in which neither meets a full host"
+NO_ROOM = "changes after which no placement has room, nobody loses anything"
 _NETWORK = TransitStubParams(transit_domains=1)
 
 
@@ -54,7 +56,7 @@ class _Run:
 
 
 def _table_1(trial: Trial) -> list[Sample]:
-    network, ends = trial.network(_NETWORK)
+    network, ends = trial.network(_NETWORK, most_hosts=SEARCHED_HOSTS)
     ants, leaders = RULES["ants"]
     rng = Random(f"{trial.seed}/table-1")
     queries = QueryParams()
@@ -65,9 +67,11 @@ def _table_1(trial: Trial) -> list[Sample]:
     for _ in range(PERTURBATIONS):
         change = [background_load(LOAD, host.capacity, queries, rng=rng) for host in network.hosts]
         problem = Problem(network, (flow,), background=tuple(change))
-        best = Exact().place(problem, rng=rng)
-        changes.append((change, least_ms(best)))
-        samples.append(unproven(best, "changes", seed=trial.seed))
+        best = _best(problem, rng)
+        changes.append((change, CAP_MS if best is None else least_ms(best)))
+        samples.append(Sample(NO_ROOM, float(best is None), "changes", None, Statistic.SUM, trial.seed))
+        if best is not None:
+            samples.append(unproven(best, "changes", seed=trial.seed))
     for pace, every_ms in EVERY_MS.items():
         runs: dict[str, _Run] = {}
         for label, how, beta in [
@@ -84,6 +88,16 @@ def _table_1(trial: Trial) -> list[Sample]:
                 samples.append(Sample("", float(run.updates), "moves", seed=trial.seed, series="updates", x=beta))
         samples += _shares(runs, pace, trial.seed)
     return samples
+
+
+def _best(problem: Problem, rng: Random) -> Proposal | None:
+    """The best placement of the query; None if there is none. A search that stopped before leaves the seed out."""
+    try:
+        return Exact().place(problem, rng=rng)
+    except StoppedWithoutProof:
+        raise
+    except NoFeasibleHost:
+        return None
 
 
 def _run(body: Body, flow: Flow, changes: list[tuple[list[Load], float]], every_ms: float) -> _Run:
@@ -103,7 +117,7 @@ def _run(body: Body, flow: Flow, changes: list[tuple[list[Load], float]], every_
             body.run_for(LOOK_MS)
         losses.append(loss)
         saturated.append(full)
-    return _Run(sum(isinstance(decision, Published) for _, decision in body.decisions) - 1, losses, saturated)
+    return _Run(sum(is_move(decision) for _, decision in body.decisions), losses, saturated)
 
 
 def _shares(runs: dict[str, _Run], pace: str, seed: int) -> list[Sample]:

@@ -6,7 +6,7 @@ import pytest
 
 from placement.leader_events import Published
 from placement.model import Placement, Plan
-from services.lab.experiments.bursty import CAP_MS, PAUSE_MS, STEP_MS, mean_over_step, pauses
+from services.lab.experiments.bursty import CAP_MS, PAUSE_MS, STEP_MS, mean_over_step, pauses, returns
 
 HERE = Placement.of({("f", "a"): "x", ("f", "b"): "x"})
 THERE = Placement.of({("f", "a"): "y", ("f", "b"): "y"})
@@ -44,3 +44,13 @@ def test_each_moved_task_costs_its_pause_and_a_first_placement_nothing() -> None
     move = Published(Plan.between("f", 2, HERE, THERE), 9.0, "a better place")
     assert pauses([first]) == 0
     assert pytest.approx(2 * PAUSE_MS**2 / 2) == pauses([first, move])
+
+
+def test_a_flow_that_goes_back_after_its_cool_down_oscillates_too() -> None:
+    """Only returns within 15 s were counted, which the cool-down forbids: the row could say nothing but 0."""
+    there = Published(Plan.between("f", 2, HERE, THERE), 9.0, "a better place")
+    back = Published(Plan.between("f", 3, THERE, HERE), 9.0, "a better place")
+    decisions = [(0.0, there), (40_000.0, back)]
+    assert 0 == returns(decisions, 15_000.0)
+    assert 2 == returns(decisions, 150_000.0)  # both tasks
+    assert 0 == returns([(0.0, there)], 150_000.0)

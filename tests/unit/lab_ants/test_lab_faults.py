@@ -1,10 +1,16 @@
 """What `ants/faults` counts as recovered."""
 
 import math
+from pathlib import Path
 
 import pytest
 
-from services.lab.experiments.fault_recovery import LOOK_MS, recovery_s
+from placement.model import Host, OverlayNetwork
+from placement.simulator.body import Body
+from placement.simulator.queries import QueryParams
+from services.lab.experiments import Trial, fault_recovery
+from services.lab.experiments.fault_recovery import FAULTS, HOSTS_DIED, LINKS_DIED, LOOK_MS, recovery_s
+from services.lab.samples import rows
 
 
 def test_a_flow_that_never_gets_faster_has_no_time_of_recovery() -> None:
@@ -22,3 +28,45 @@ def test_the_time_of_recovery_begins_with_the_notice() -> None:
     looks = int(2_500.0 / LOOK_MS)
     assert pytest.approx(1.5) == recovery_s([math.inf] * looks + [20.0] * 10)
     assert pytest.approx(0.0) == recovery_s([math.inf] * 2 + [20.0] * 10)
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
+    """A short life on a user's matrix of ten hosts."""
+    network = tmp_path / "net.csv"
+    network.write_text("\n".join(",".join(str(abs(a - b) * 4 + 2) for a in range(10)) for b in range(10)))
+    for name, value in (("FLOWS", 8), ("FAULT_COUNT", 2), ("PINNED_COUNT", 1), ("PAUSE_MS", 3_000.0)):
+        monkeypatch.setattr(fault_recovery, name, value)
+    monkeypatch.setattr(fault_recovery, "WORKLOAD", QueryParams())
+    return Trial(1, network)
+
+
+def found(trial: Trial) -> dict[str, float]:
+    return {row.measure: row.value for row in rows(FAULTS.trial(trial))}
+
+
+def test_flows_leave_half_of_a_small_network_to_die(trial: Trial) -> None:
+    """Where something is pinned to every host, none can be chosen."""
+    assert len(fault_recovery._Life(trial).pinned) <= 5
+
+
+def test_hosts_and_links_die_on_a_small_matrix_too(trial: Trial) -> None:
+    """Flows were pinned to all of its hosts and an overlay had no links, so nothing died, and all was well."""
+    told = found(trial)
+    assert told[HOSTS_DIED] > 0
+    assert told[LINKS_DIED] > 0
+    assert told["dead link: flows that became slower, ends still joined"] > 0
+
+
+def test_nothing_to_kill_is_told(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no flow runs there is no host to choose, which ended with an error."""
+    monkeypatch.setattr(Body, "submit", lambda body, flow: None)
+    told = found(trial)
+    assert (0.0, 0.0) == (told[HOSTS_DIED], told[LINKS_DIED])
+    assert 0.0 == told["dead consumer: hosts that died"]
+
+
+def test_links_of_an_overlay_are_pairs_of_hosts() -> None:
+    network = OverlayNetwork.sparse(tuple(Host(name, 1.0) for name in "abc"), [[0, 1, 2], [1, 0, 3], [2, 3, 0]])
+    assert [(0, 2)] == fault_recovery._crossed(network, 0, 2)
+    assert [] == fault_recovery._crossed(network, 1, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from placement.model import Flow, Host, Link, Problem, RoutedNetwork, Sink, Source, Task, chain
 from placement.strategies import Producer
-from services.lab.experiments.sequential_success import placed_in_turn
+from services.lab.experiments.sequential_success import placed_in_turn, placed_together
 
 NETWORK = RoutedNetwork((Host("a", 1.0), Host("b", 1.0)), (Link("a", "b", 10.0),))
 
@@ -32,3 +32,20 @@ def test_the_mean_latency_is_that_of_the_queries_that_were_placed() -> None:
     assert pytest.approx(alone.mean_ms) == with_one_too_large.mean_ms
     beside = placed_in_turn(Problem(NETWORK, (query("f0", 6.0), query("f1", 6.0))), Producer(), rng=Random(1))
     assert pytest.approx(alone.mean_ms + 10.0) == beside.mean_ms  # the second goes to the other host and back
+
+
+def test_all_together_leaves_out_what_has_no_room_and_descends_over_the_rest() -> None:
+    """One query that fits nowhere must not keep 299 others from being counted."""
+    too_large = placed_together(Problem(NETWORK, (query("f0", 20.0), query("f1", 6.0))), rng=Random(1))
+    alone = placed_in_turn(Problem(NETWORK, (query("f1", 6.0),)), Producer(), rng=Random(1))
+    assert (1, pytest.approx(alone.mean_ms)) == (too_large.placed, too_large.mean_ms)
+
+
+def test_all_together_gives_another_chance_after_the_descent() -> None:
+    """At their producer two flows leave too little room for a third; the descent parts them, and there is enough."""
+    network = RoutedNetwork((Host("a", 2.0), Host("b", 1.0)), (Link("a", "b", 0.001),))
+    rare = Source("in", "a", 0.01, message_bytes=1.0)
+    uneven = chain("f0", rare, (Task("o", 40.0, cs2=50.0),), Sink("out", "a"))
+    problem = Problem(network, (uneven, query("f1", 6.0), query("f2", 15.0)))
+    assert 2 == placed_in_turn(problem, Producer(), rng=Random(1)).placed
+    assert 3 == placed_together(problem, rng=Random(1)).placed

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from placement.model import OverlayNetwork, RoutedNetwork
+from placement.topology.transit_stub import TransitStubParams
 from services.lab.data import MissingDataError, data_file
+from services.lab.experiments import Trial
 from services.lab.gml import parse_gml
 from services.lab.matrices import TopologyError, parse_matrix
-from services.lab.topologies import read_topology, remarks
+from services.lab.topologies import SEARCHED_HOSTS, read_topology, remarks
 
 
 def test_a_plain_square_of_numbers_is_a_matrix_of_round_trips() -> None:
@@ -50,16 +52,55 @@ def test_an_unknown_round_trip_is_taken_from_the_way_back_or_over_others() -> No
     assert trips.rtt_ms[0, 2] == 15.0
 
 
+@pytest.mark.parametrize("unknown", ["-1", "-1.0", "NA", "n/a", "NaN", "nan", "inf", "-", ""])
+def test_tools_have_many_words_for_a_pair_that_nobody_measured(unknown: str) -> None:
+    """Also in the first row of a file without names; some of them were refused, or taken for the name of a host."""
+    trips = parse_matrix(f"0,{unknown},20\n{unknown},0,30\n20,30,0\n", name="m")
+    assert trips.names == ("h0", "h1", "h2")
+    assert trips.rtt_ms[0, 1] == trips.rtt_ms[1, 0] == 50.0
+    assert (1, 3, 0) == (trips.unknown_pairs, trips.pairs, trips.together_pairs)
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("id,1,2,3\n1,0,10,20\n2,10,0,30\n3,20,30,0\n", ("1", "2", "3")),  # pandas with index_label
+    (",a,b,c,\na,0,10,20,\nb,10,0,30,\nc,20,30,0,\n", ("a", "b", "c")),  # a comma after each cell
+    (",0,1,2,\n0,,10,20,\n1,10,,30,\n2,20,30,,\n", ("0", "1", "2")),
+    ("a,b,c\n0,10,20\n10,0,30\n20,30,0\n", ("a", "b", "c")),  # no first column
+    ("a,b,c,\n0,10,20,\n10,0,30,\n20,30,0,\n", ("a", "b", "c")),
+    ("0,1,2\n0,10,20\n10,0,30\n20,30,0\n", ("0", "1", "2")),  # pandas with index=False
+    ("a,b,c\na,0,10,20\nb,10,0,30\nc,20,30,0\n", ("a", "b", "c")),  # R's write.table
+    (",NA,-,EU\nNA,0,10,20\n-,10,0,30\nEU,20,30,0\n", ("NA", "-", "EU")),  # regions that look like unknown cells
+    ("-,10,20\n10,-,30\n20,30,-\n", ("h0", "h1", "h2")),
+    ("0,10,20,,\n10,0,30,,\n20,30,0,,\n", ("h0", "h1", "h2")),
+])  # fmt: skip
+def test_headers_of_many_tools_are_understood(text: str, names: tuple[str, ...]) -> None:
+    trips = parse_matrix(text, name="m")
+    assert trips.names == names
+    assert [[0.0, 10.0, 20.0], [10.0, 0.0, 30.0], [20.0, 30.0, 0.0]] == trips.rtt_ms.tolist()
+
+
+def test_hosts_that_are_0_ms_apart_both_ways_are_together() -> None:
+    """Two machines of a rack became as far apart as the way around is long; a 0 one way only is a failed try."""
+    trips = parse_matrix("0,0,20\n0,0,30\n0,30,0\n", name="m")
+    assert [[0.0, 0.01, 20.0], [0.01, 0.0, 30.0], [20.0, 30.0, 0.0]] == trips.rtt_ms.tolist()
+    assert (0, 1) == (trips.unknown_pairs, trips.together_pairs)
+    failed = parse_matrix("0,0,20\n0,0,30\n20,30,0\n", name="m", zero_is_unknown=True)
+    assert (50.0, 1) == (failed.rtt_ms[0, 1], failed.unknown_pairs)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("", "empty"),
         ("0,1\n1,0\n2,2\n", "square"),
-        ("0,1\n-1,0\n", "line 2, column 1"),
+        ("0,1\n-2,0\n", "line 2, column 1"),
+        ("\n\n0,1\n-2,0\n", "line 4, column 1"),
         ("0,1\nx,0\n", "no number"),
         ("0,,\n,0,\n,,0\n", "no known way"),
         ("0;1\n1;0\n", "commas or tabs"),
-        ("0,inf\n1,0\n", "line 1, column 2"),
+        ("0,-inf\n1,0\n", "line 1, column 2"),
+        (",a,\na,0,1\n,1,0\n", "line 1: host 2 has an empty name; give each"),
+        ("a,0,1\nb,1,0\n", "square"),
         ("x,a,a\na,0,1\na,1,0\n", "'a' is named twice"),
         ("x,a\na,0,1\nb,1,0\n", "names 1 hosts, 2 rows"),
         ("x,a,b\nb,0,1\na,1,0\n", "line 2: the row is of 'b', the column of that number of 'a'"),
@@ -124,6 +165,14 @@ def test_a_csv_becomes_an_overlay_and_a_gml_a_routed_network(tmp_path: Path) -> 
     assert isinstance(read_topology(gml, rng=Random(1)), RoutedNetwork)
 
 
+def test_of_a_large_matrix_hosts_are_drawn_only_for_the_exact_optimum(tmp_path: Path) -> None:
+    """Figure 4 is about 200 to 600 hosts, and got 160 of any matrix."""
+    csv = tmp_path / "net.csv"
+    csv.write_text("\n".join(",".join("5" for _ in range(200)) for _ in range(200)))
+    assert 200 == len(Trial(1, csv).network(TransitStubParams())[0].hosts)
+    assert 160 == len(Trial(1, csv).network(TransitStubParams(), most_hosts=SEARCHED_HOSTS)[0].hosts)
+
+
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     """Spreadsheets write one."""
     csv = tmp_path / "net.csv"
@@ -135,7 +184,12 @@ def test_a_user_is_told_what_of_a_file_is_left_out_or_guessed(tmp_path: Path) ->
     """Results on 160 of 200 hosts, or on delays that nobody gave, must not pass for results on the file."""
     csv, gml = tmp_path / "net.csv", tmp_path / "net.gml"
     csv.write_text("\n".join(",".join("5" for _ in range(200)) for _ in range(200)))
-    assert ["of 200 hosts 160 are used, drawn anew for every seed"] == remarks(csv)
+    (sampled,) = remarks(csv)
+    assert "of 200 hosts 160 are used where the exact optimum is searched for" in sampled
+    csv.write_text("0,0,20,\n0,0,30,\n20,30,0,1\n,,1,0\n")
+    unknown, together = remarks(csv)
+    assert unknown == "2 of 6 pairs unknown, filled by the shortest ways over others"
+    assert together == "1 of 6 pairs are 0 both ways and count 0.01 ms"
     gml.write_text(GML.replace(" delay 7.5", ""))
     alone, guessed = remarks(gml)
     assert "1 hosts have no way" in alone
