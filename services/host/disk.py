@@ -8,7 +8,7 @@ what a crash leaves behind is thrown away.
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +116,10 @@ class DiskDict(dict[Any, Any]):
         del self[key]
         return value
 
-    def update(self, entries: Iterable[tuple[Any, Any]]) -> None:  # type: ignore[override]
+    def update(self, entries: Mapping[Any, Any]) -> None:  # type: ignore[override]
         """Straight to disk: that is how state is restored, which need not fit into memory."""
         batch = WriteBatch(raw_mode=True)
-        for key, value in entries:
+        for key, value in entries.items():
             batch.put(encode_key(key), encode_value(value))
             super().pop(key, None)
             self._removed.discard(key)

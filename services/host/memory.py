@@ -75,7 +75,6 @@ class Memory:
         replica = await self._opened(place, is_gentle=False)
         await replica.catch_up()
         self.positions, self.entries_read = replica.positions, replica.entries_read
-        self.program.restored()
         self._closing = asyncio.create_task(self._close_replica())  # nobody should wait for that
         return self.entries_read
 

@@ -16,7 +16,7 @@ import msgspec
 
 from services.host.disk import DiskDict
 from services.operators.program import Program
-from services.operators.table import Table, columns_of, decode_value, encode_value, keys_of
+from services.operators.table import columns_of, decode_value, encode_value, keys_of
 from topics.topic import Compacted
 
 AGE_MS_MAX = Compacted().deletes_seen_ms // 2
@@ -131,6 +131,5 @@ def load_piece(program: Program, place: SnapshotPlace, key: bytes, value: bytes)
     begun_ms, name, keys, states = decode_value(value)
     if begun_ms != place.begun_ms:
         return None
-    table: Table = program.tables[name]
-    table.data.update(zip(keys_of(keys), states, strict=True))
+    program.restore(name, dict(zip(keys_of(keys), states, strict=True)))
     return len(states)
