@@ -15,7 +15,7 @@ from typing import Any
 from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
 
 from services.operators.program import Program
-from services.operators.table import decode_key, decode_value, encode_key, encode_value
+from services.operators.table import Table, decode_key, decode_value, encode_key, encode_value
 
 CACHED_BYTES_MAX = 16 << 20
 """Above about so much, what is in memory is forgotten at the next commit: by then it is on disk."""
@@ -190,20 +190,22 @@ class DiskState:
 
     def __init__(self, program: Program, folder: Path) -> None:
         self._folder = folder
-        self._tables: list[DiskDict] = []
+        self._tables: list[tuple[Table, DiskDict]] = []
         try:
             folder.mkdir(parents=True)
             for number, name in enumerate(sorted(program.disk_tables)):
-                self._tables.append(DiskDict(folder / str(number)))
-                program.tables[name].data = self._tables[-1]
+                table, data = program.tables[name], DiskDict(folder / str(number))
+                self._tables.append((table, data))
+                table.data = data
         except (OSError, StateFullError) as error:
             self.close()
             raise StateFullError(str(error)) from error
 
     def close(self) -> None:
-        """Throw it away."""
-        for each in self._tables:
-            each.close()
+        """Throw it away; the tables are empty then, and in memory."""
+        for table, data in self._tables:
+            table.data = {}
+            data.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

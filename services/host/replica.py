@@ -14,6 +14,7 @@ from aiokafka import TopicPartition
 
 from services.host.changelog import apply
 from services.host.fetch import BlockConsumer, Record
+from services.host.gently import gently
 from services.host.snapshot import SnapshotPlace, load_piece
 from services.operators.program import Program
 
@@ -81,8 +82,7 @@ class Replica:
                     pieces=place.pieces,
                     found=found,
                 )
-                for table in self._program.tables.values():
-                    table.data.clear()
+                await gently(self._program.forget())
         consumer.assign(list(self._operators))
         beginnings = await consumer.beginning_offsets(list(self._operators))
         for at, operator in self._operators.items():

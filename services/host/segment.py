@@ -171,7 +171,7 @@ class Segment:
         if seat.memory is not None and seat.writer is not None:  # it never came to making a task of them
             await seat.memory.close()
             await seat.writer.stop()
-            seat.memory.discard()
+            await seat.memory.discard()
         self.seats.pop(partition, None)
         if seat.state != "stopped":
             self._set(seat, "stopped")
@@ -216,6 +216,7 @@ class Segment:
                     self._assign()
                 if task is not None:
                     await self._leave(seat, task)
+                task = None  # what it had is freed, also while the seat waits for its next try
             if seat.state == "draining":
                 return
             await asyncio.sleep(self._pause_s(seat))

@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -287,13 +288,13 @@ class Task:
 
     async def close(self) -> None:
         """Leave. What was not committed will be done again by the next owner."""
+        self._inbox.close()
         if self._thread is not None:
             self._thread.shutdown(wait=False)
-        try:
-            await self._memory.close()
-        finally:
-            self._memory.discard()
-            await self._writer.stop()
+        async with AsyncExitStack() as leaving:
+            leaving.push_async_callback(self._writer.stop)
+            leaving.push_async_callback(self._memory.discard)
+            leaving.push_async_callback(self._memory.close)
 
     async def _process(self, input_name: str, records: list[Record]) -> None:
         records = _from(records, self._inputs.by_name[input_name].next_offset)
