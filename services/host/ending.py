@@ -15,7 +15,7 @@ from typing import Any
 AGAIN_S = 0.2
 
 
-async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
     """Returns when all of these have ended, by cancellation or otherwise; what they raised is theirs."""
     ending = list(tasks)
     pending = {task for task in ending if not task.done()}

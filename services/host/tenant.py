@@ -9,6 +9,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -20,6 +21,7 @@ from services.host.seat import Seat
 from services.host.segment import DRAIN_S_MAX, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
+from services.host.takeover import Title
 from services.host.task import TaskContext
 from services.host.wanted import Terms, Wanted
 from topics.flow.specs import Python
@@ -31,8 +33,10 @@ RETRY_S_MIN, RETRY_S_MAX = 1.0, 30.0
 UNKNOWN_S_MAX = 5.0
 """How long a flow may be unknown before that is called trouble."""
 
+IsOurs = Callable[[str, int, int], bool]
+"""Whether a segment's partition belongs to this host with this epoch, as far as it is known."""
 StillOurs = Callable[[str, int, int], Awaitable[bool]]
-"""Whether a segment's partition belongs to this host with this epoch, by the newest registry."""
+"""The same, by the newest registry."""
 IsElsewhere = Callable[[str, int, int], bool]
 """Whether a segment's partition has gone to another host, with a newer epoch than this."""
 Drained = Callable[[str, int, int], Awaitable[None]]
@@ -50,6 +54,7 @@ class House:
     context: TaskContext
     broker: Broker
     reports: Reports
+    is_ours: IsOurs
     still_ours: StillOurs
     is_elsewhere: IsElsewhere
     drained: Drained
@@ -154,8 +159,11 @@ class Tenant:
             self._house.context,
             data_folder=self._house.data_folder,
             on_state=self._tell,
-            still_ours=lambda partition, epoch: self._house.still_ours(self.segment_id, partition, epoch),
-            drained=lambda partition, epoch: self._house.drained(self.segment_id, partition, epoch),
+            title=Title(
+                is_ours=partial(self._house.is_ours, self.segment_id),
+                still_ours=partial(self._house.still_ours, self.segment_id),
+                drained=partial(self._house.drained, self.segment_id),
+            ),
             on_standby=self._tell_standby,
             drain_s_max=self._house.drain_s_max,
         )

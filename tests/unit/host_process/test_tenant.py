@@ -101,6 +101,7 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
                 context=TaskContext("nowhere:1"),
                 broker=SimpleNamespace(),
                 reports=Reports(),
+                is_ours=lambda *slot: True,
                 still_ours=ours,
                 is_elsewhere=lambda *slot: False,
                 drained=ours,
