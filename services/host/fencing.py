@@ -1,8 +1,8 @@
 """Fencing: a transactional producer takes its id over from whoever had it, as soon as the broker lets it.
 
 The broker first ends the transaction of the former owner, which takes some milliseconds, and refuses all who ask
-meanwhile. aiokafka (0.14) then waits 20 ms, reads the cluster's metadata and asks again, while a moved partition pauses.
-Here it is asked again every few milliseconds, and the metadata are left alone.
+meanwhile. aiokafka (0.14) then waits 20 ms, reads the cluster's metadata and asks again; a moved partition pauses for
+that. Here it is asked again every few milliseconds, and the metadata are left alone.
 """
 
 from typing import Any

@@ -43,6 +43,8 @@ RESTING_FETCH_WAIT_MS = 5_000
 LOOK_MS = 2_000
 """So long the feed waits for what wakes it anyhow."""
 LISTENING_MS = 2.5 * FETCH_WAIT_MS
+WORD_S = 0.05
+"""In this time the word that a partition is drained has left, and only then are its clients and its state closed."""
 DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
 
@@ -192,6 +194,7 @@ class Segment:
                 log.info("task runs", segment=self.plan.segment.id, partition=seat.partition, restored=restored)
                 await task.run()
                 self._set(seat, "stopped")  # told before all is closed: the next owner waits for it
+                await asyncio.sleep(WORD_S)
                 return
             except asyncio.CancelledError:
                 raise
