@@ -139,11 +139,12 @@ class Segment:
         seat.running = asyncio.create_task(self._keep_running(seat))
 
     async def release(self, partition: int) -> None:
-        """Give a partition up: finish the batch under way, commit it, stop."""
+        """Give a partition up: finish the batch under way, commit it, stop. May be called by several at a time."""
         seat = self.seats.get(partition)
         if seat is None or seat.running is None:
             return
-        self._set(seat, "draining")
+        if seat.state != "stopped":
+            self._set(seat, "draining")
         if seat.task is not None:
             seat.task.stop()
             _, late = await asyncio.wait([seat.running], timeout=self._drain_s_max)
@@ -155,11 +156,14 @@ class Segment:
                     waited_s=self._drain_s_max,
                 )
         await end([seat.running])
-        if seat.memory is not None and seat.writer is not None:  # it never came to making a task of them
-            await seat.memory.close()
-            await seat.writer.stop()
-            await seat.memory.discard()
-        self.seats.pop(partition, None)
+        memory, writer = seat.memory, seat.writer
+        seat.memory = seat.writer = None
+        if memory is not None and writer is not None:  # it never came to making a task of them
+            await memory.close()
+            await writer.stop()
+            await memory.discard()
+        if self.seats.get(partition) is seat:  # else another call has seen to it, and a new one may sit there
+            del self.seats[partition]
         if seat.state != "stopped":
             self._set(seat, "stopped")
 

@@ -74,3 +74,37 @@ def test_nobody_waits_for_processes_and_files_of_those_who_left(plan: Any) -> No
         assert turns > 3
 
     asyncio.run(story())
+
+
+def test_a_partition_that_two_give_up_at_a_time_can_be_taken_again(plan: Any, tmp_path: Path) -> None:
+    """The one that ends last must leave alone who sits there by then."""
+
+    async def story() -> None:
+        states: list[str] = []
+        segment = Segment(
+            plan(), TaskContext("127.0.0.1:1"), data_folder=tmp_path, on_state=lambda _, seat: states.append(seat.state)
+        )
+        discarding, may_go = asyncio.Event(), asyncio.Event()
+
+        class Kept:
+            async def close(self) -> None: ...
+            async def stop(self) -> None: ...
+            async def discard(self) -> None:
+                discarding.set()
+                await may_go.wait()
+
+        kept: Any = Kept()
+        first = segment.seats[0] = Seat(0, 1, memory=kept, writer=kept)
+        first.running = asyncio.create_task(asyncio.sleep(0))
+        slow = asyncio.create_task(segment.release(0))
+        await discarding.wait()
+        await segment.release(0)
+        assert {} == segment.seats
+        newcomer = segment.seats[0] = Seat(0, 2)
+        may_go.set()
+        await slow
+        assert {0: newcomer} == segment.seats
+        assert ["draining", "draining", "stopped"] == states
+        await segment._consumer.stop()
+
+    asyncio.run(asyncio.wait_for(story(), timeout=20))
