@@ -21,8 +21,8 @@ from services.operators.program import Program
 log = structlog.get_logger(__name__)
 
 FETCH_BYTES_MAX = 2 << 20
-PORTION_ENTRIES = 4_000
-"""Applied in one go, some milliseconds: the other tasks of the host have their turn in between."""
+PORTION_ENTRIES = 1_000
+"""Applied in one go, one to three milliseconds: the other tasks of the host have their turn in between."""
 
 CATCH_UP_POLL_S = 0.005
 """Where a transaction was aborted the end is reached without a record that would wake us."""

@@ -33,7 +33,7 @@ from services.host.progress import Progress
 from services.host.segment_plan import SegmentPlan
 from services.host.set_aside import late_records
 from services.host.streaks import Streaks
-from services.host.task_input import Parcel, TaskInputs
+from services.host.task_input import Parcel, TaskInputs, from_offset
 from services.host.task_output import TaskOutputs
 from services.host.writer import Writer, WriterParams
 from services.isolated.caller import IsolatedCaller, IsolationParams
@@ -297,7 +297,7 @@ class Task:
             leaving.push_async_callback(self._memory.close)
 
     async def _process(self, input_name: str, records: list[Record]) -> None:
-        records = _from(records, self._inputs.by_name[input_name].next_offset)
+        records = from_offset(records, self._inputs.by_name[input_name].next_offset)
         if not records:
             return
         now_ms = self._context.now_ms()
@@ -385,7 +385,7 @@ class Task:
         now_ms = self._context.now_ms()
         await self._dead_letters.write(now_ms)
         await self._tell_news(now_ms)
-        offsets = await self._progress.write(self._inputs, now_ms=now_ms)
+        offsets = await self._progress.write(self._inputs, now_ms=now_ms, is_last=self._inbox.is_stopped)
         begun_s = time.monotonic()
         self._progress.landed(await self._writer.commit(self.plan.group, offsets))
         self._is_dirty = False
@@ -393,10 +393,3 @@ class Task:
         self.meter.committed()
         self._streaks.committed()
         self.commits += 1
-
-
-def _from(records: list[Record], offset: int) -> list[Record]:
-    """The records from this offset on: what a task has already processed never comes in twice."""
-    if not records or records[0].offset >= offset:
-        return records
-    return [record for record in records if record.offset >= offset]
