@@ -20,9 +20,9 @@ from services.operators.table import columns_of, decode_value, encode_value, key
 from topics.topic import Compacted
 
 AGE_MS_MAX = Compacted().deletes_seen_ms // 2
-PIECE_ENTRIES = 4_000
+PIECE_ENTRIES = 2_000
 """Written, and read, in one go: some milliseconds of work."""
-PIECES_MAX = 5
+PIECES_MAX = 10
 """In one commit."""
 PIECE_BYTES_MAX = 900_000
 CHANGES_MIN = 50_000
