@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from services.host.disk import DiskDict
 from services.host.fetch import Record
 from services.operators.program import Program
-from services.operators.table import Table
+from services.operators.table import entries_of
 from topics.flow.graph import FlowGraph
 from topics.names import changelog_topic
 
@@ -49,17 +49,13 @@ def drained(program: Program) -> Iterator[tuple[str, list[bytes], list[bytes | N
 
 def apply(program: Program, operator: str, records: Iterable[Record]) -> None:
     """Bring changelog records of one operator into its tables."""
-    tables: dict[bytes, Table] = {
-        name.partition("/")[2].encode(): table
-        for name, table in program.tables.items()
-        if name.partition("/")[0] == operator
-    }
     by_table: dict[bytes, list[tuple[bytes, bytes | None]]] = {}
     for record in records:
         table_name, _, key = record.key.partition(_SEPARATOR)
         by_table.setdefault(table_name, []).append((key, record.value))
     for table_name, changes in by_table.items():
-        table = tables[table_name]
-        table.restore(changes)
-        if isinstance(table.data, DiskDict):
-            table.data.settle()
+        name = f"{operator}/{table_name.decode()}"
+        program.restore(name, entries_of(changes))
+        data = program.tables[name].data
+        if isinstance(data, DiskDict):
+            data.settle()

@@ -8,14 +8,14 @@ what a crash leaves behind is thrown away.
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
 
 from services.operators.program import Program
-from services.operators.table import decode_key, decode_value, encode_key, encode_value
+from services.operators.table import Table, decode_key, decode_value, encode_key, encode_value
 
 CACHED_BYTES_MAX = 16 << 20
 """Above about so much, what is in memory is forgotten at the next commit: by then it is on disk."""
@@ -116,10 +116,10 @@ class DiskDict(dict[Any, Any]):
         del self[key]
         return value
 
-    def update(self, entries: Iterable[tuple[Any, Any]]) -> None:  # type: ignore[override]
+    def update(self, entries: Mapping[Any, Any]) -> None:  # type: ignore[override]
         """Straight to disk: that is how state is restored, which need not fit into memory."""
         batch = WriteBatch(raw_mode=True)
-        for key, value in entries:
+        for key, value in entries.items():
             batch.put(encode_key(key), encode_value(value))
             super().pop(key, None)
             self._removed.discard(key)
@@ -190,20 +190,22 @@ class DiskState:
 
     def __init__(self, program: Program, folder: Path) -> None:
         self._folder = folder
-        self._tables: list[DiskDict] = []
+        self._tables: list[tuple[Table, DiskDict]] = []
         try:
             folder.mkdir(parents=True)
             for number, name in enumerate(sorted(program.disk_tables)):
-                self._tables.append(DiskDict(folder / str(number)))
-                program.tables[name].data = self._tables[-1]
+                table, data = program.tables[name], DiskDict(folder / str(number))
+                self._tables.append((table, data))
+                table.data = data
         except (OSError, StateFullError) as error:
             self.close()
             raise StateFullError(str(error)) from error
 
     def close(self) -> None:
-        """Throw it away."""
-        for each in self._tables:
-            each.close()
+        """Throw it away; the tables are empty then, and in memory."""
+        for table, data in self._tables:
+            table.data = {}
+            data.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -9,11 +9,12 @@ together. A BlockConsumer returns the Cython records as the broker's batches hol
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Container
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.client import ConnectionGroup
-from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult
+from aiokafka.consumer.fetcher import READ_COMMITTED, Fetcher, FetchResult
 from aiokafka.errors import CorruptRecordException
 
 Record = Any
@@ -42,6 +43,7 @@ class BlockConsumer(AIOKafkaConsumer):
         self._fetcher._records = _Blocks()
         self._fetcher._in_flight = _InFlight(self._fetcher)
         self._fetcher._proc_fetch_request = partial(_fetch_or_hang_up, self._fetcher, self._fetcher._proc_fetch_request)
+        self._fetcher._proc_offset_request = partial(Fetcher._proc_offset_request, _asker(self._fetcher))
 
     async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, Block]:
         """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called."""
@@ -100,6 +102,13 @@ async def _fetch_or_hang_up(
         unanswered = [] if connection is None else [answer for _, _, answer in connection._requests]
         if not assignment.active and unanswered and all(answer.done() for answer in unanswered):  # by nobody awaited
             connection.close()
+
+
+def _asker(fetcher: Any) -> SimpleNamespace:
+    """A fetcher as far as it asks where topics begin and end: over another connection than that of its fetches, behind
+    which a question would wait for as long as they wait for records. A takeover begins with one, and is waited for."""
+    ask = partial(fetcher._client.send, group=ConnectionGroup.COORDINATION)
+    return SimpleNamespace(_client=SimpleNamespace(send=ask), _isolation_level=fetcher._isolation_level)
 
 
 class _InFlight(set[int]):

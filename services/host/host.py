@@ -143,6 +143,7 @@ class Host:
                 context=replace(self._context, state_folder=folder),
                 broker=self._broker,
                 reports=self.reports,
+                is_ours=self._is_ours,
                 still_ours=self._still_ours,
                 is_elsewhere=self._is_elsewhere,
                 drained=self._drained,
@@ -297,6 +298,9 @@ class Host:
 
     async def _still_ours(self, segment_id: str, partition: int, epoch: int) -> bool:
         await self._follower.fresh()
+        return self._is_ours(segment_id, partition, epoch)
+
+    def _is_ours(self, segment_id: str, partition: int, epoch: int) -> bool:
         placement = self.view.placements.get((segment_id, partition))
         return placement is not None and (placement.host, placement.epoch) == (self.params.name, epoch)
 

@@ -55,6 +55,7 @@ class Inbox:
         self._under_way = 0
         self._under_way_bytes = 0
         self._is_stopped = False
+        self._is_closed = False
 
     @property
     def has_room(self) -> bool:
@@ -84,13 +85,18 @@ class Inbox:
 
     def put(self, entry: Entry) -> None:
         """Behind all others."""
-        self._queue.put_nowait(entry)
+        if not self._is_closed:
+            self._queue.put_nowait(entry)
 
     def stop(self) -> None:
         """Nothing but the end comes next. What still waits is the next owner's: none of it has been processed, and a
         host that is slow, or far behind, must not keep the next owner waiting for it."""
         self._is_stopped = True
         self._queue.put_nowait(Order.STOP)  # wakes whoever waits
+
+    def close(self) -> None:
+        """Drop what waits, and what still comes: blocks name their task, so that each would hold the other."""
+        self._is_closed, self._held, self._queue = True, None, asyncio.Queue()
 
     async def next(self, timeout_s: float | None) -> list[FetchedBlock] | Order | Exception:
         """What to do next: blocks of one input, or an order; a commit if nothing comes in time."""

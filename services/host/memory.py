@@ -8,10 +8,12 @@ import asyncio
 import tempfile
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from services.host.changelog import changelog_topics
 from services.host.disk import DiskState
+from services.host.gently import gently
 from services.host.meter import Meter
 from services.host.replica import Replica
 from services.host.segment_plan import SegmentPlan
@@ -24,6 +26,8 @@ TEMPORARY = Path(tempfile.gettempdir())
 FOLLOW_PAUSE_S = 0.1
 """How long a standby rests after it has read: it is behind by little more than this."""
 FOLLOW_POLL_S = 0.5
+EMPTY_AFTER_S = 0.2
+"""So long nothing is freed of what was left: it is left when a partition moves, and that is waited for."""
 
 MakeCaller = Callable[[specs.Python], Caller]
 """How the functions of python operators are called."""
@@ -43,7 +47,9 @@ class Memory:
         self.changelogs = changelog_topics(plan.graph, self.program)
         self.positions = dict.fromkeys(self.changelogs, 0)
         """The next changelog offset for each operator with state."""
-        self._new_replica = lambda: Replica(
+        # Nothing here may hold the memory itself: what is in a cycle stays until a collection, and those are rare.
+        self._new_replica = partial(
+            Replica,
             self.program,
             self.changelogs,
             plan.snapshots,
@@ -53,6 +59,7 @@ class Memory:
         )
         self._replica: Replica | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._emptying: asyncio.Task[None] | None = None
         self.entries_read = 0
 
     async def follow(self, place: SnapshotPlace | None, on_read: Callable[[int], None]) -> None:
@@ -75,7 +82,6 @@ class Memory:
         replica = await self._opened(place, is_gentle=False)
         await replica.catch_up()
         self.positions, self.entries_read = replica.positions, replica.entries_read
-        self.program.restored()
         self._closing = asyncio.create_task(self._close_replica())  # nobody should wait for that
         return self.entries_read
 
@@ -95,17 +101,26 @@ class Memory:
             replica, self._replica = self._replica, None
             await replica.close()
 
-    def discard(self) -> None:
-        """Nobody needs what was read any more."""
+    async def discard(self) -> None:
+        """Nobody needs what was read any more. What is on disk is gone when this returns; what is in memory goes little
+        by little after that, while others have their turn."""
+        await asyncio.to_thread(self._let_go)
+        self._emptying = asyncio.create_task(self._empty())
+
+    def _let_go(self) -> None:
+        """Processes are ended and files removed, which may take its time."""
         self.program.close()
         if self._disk is not None:
             self._disk.close()
 
+    async def _empty(self) -> None:
+        await asyncio.sleep(EMPTY_AFTER_S)
+        await gently(self.program.forget())
+
     async def _opened(self, place: SnapshotPlace | None, *, is_gentle: bool) -> Replica:
         """The replica that goes on where it was, or a new one, which starts from nothing."""
         if self._replica is None:
-            for table in self.program.tables.values():
-                table.data.clear()
+            await gently(self.program.forget())
             replica = self._new_replica()
             replica.is_gentle = is_gentle
             try:

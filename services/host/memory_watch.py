@@ -1,4 +1,5 @@
-"""The memory limit of a host: when it is passed, the partition with the most state in memory is parked.
+"""The memory limit of a host: when it is passed by what is no garbage, the partition with the most state in memory is
+parked.
 
 State that outgrows its host would take all its neighbours along when the kernel ends the process. Parked, one segment
 waits, with the reason and what to do about it. Functions of python operators have limits of their own.
@@ -34,12 +35,16 @@ class MemoryWatch:
     async def run(self) -> None:
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
-            used_bytes = self._process.memory_info().rss
-            if used_bytes > self._limit_bytes:
-                self._park_largest(used_bytes)
-                await asyncio.sleep(RELIEF_S)
-                gc.collect()
+            if self._used_bytes > self._limit_bytes:
+                gc.collect()  # it takes its time, and still less than a partition that stands still for what is garbage
                 ctypes.CDLL(None).malloc_trim(0)
+                if (used_bytes := self._used_bytes) > self._limit_bytes:
+                    self._park_largest(used_bytes)
+                    await asyncio.sleep(RELIEF_S)
+
+    @property
+    def _used_bytes(self) -> int:
+        return int(self._process.memory_info().rss)
 
     def _park_largest(self, used_bytes: int) -> None:
         tasks = [task for segment in self._segments() for task in segment.tasks().values()]

@@ -5,6 +5,7 @@ from time to time, and the note that stands at its committed offsets.
 `resume`, then `restored`.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks
 from services.host.memory import Memory
 from services.host.remembered import Note, Remembered, fits, pack
 from services.host.segment_plan import SegmentPlan
-from services.host.snapshot import SnapshotPlace, Snapshots, usable
+from services.host.snapshot import PIECES_MAX, SnapshotPlace, Snapshots, usable
 from services.host.task_input import TaskInputs
 from services.host.writer import Writer
 
@@ -36,6 +37,7 @@ class Progress:
         self._landmarks = landmarks
         self._writer = writer
         self._note = Note()
+        self._has_landed = False
         self.entry_bytes = 0
         """How long an entry of the state was that changed last."""
 
@@ -47,8 +49,15 @@ class Progress:
         return remembered
 
     def restored(self, changelog_offsets: Mapping[str, int]) -> None:
-        """The state was rebuilt from changelogs that end there."""
+        """The state was rebuilt from changelogs that end there.
+
+        What they hold since the last snapshot began counts, whoever wrote it: else a partition that moves often would
+        never get another one.
+        """
         self._changelog_offsets = dict(changelog_offsets)
+        place = self._snapshots.place
+        begun = place.offsets if place is not None else {}
+        self._snapshots.changed(sum(end - begun.get(operator, 0) for operator, end in changelog_offsets.items()))
 
     def snapshot(self, *, now_ms: int) -> SnapshotPlace | None:
         """The newest that is complete and young enough."""
@@ -59,10 +68,14 @@ class Progress:
         before_ms = self._note.landmark_ms
         return before_ms is None or abs(now_ms - before_ms) >= LANDMARK_EVERY_MS
 
-    async def write(self, inputs: TaskInputs, *, now_ms: int) -> dict[TopicPartition, tuple[int, str]]:
-        """All of it; returns what is to be committed for each input: its offset, and the note that belongs there."""
+    async def write(self, inputs: TaskInputs, *, now_ms: int, is_last: bool) -> dict[TopicPartition, tuple[int, str]]:
+        """All of it; returns what is to be committed for each input: its offset, and the note that belongs there.
+
+        The first commit of an owner and its last one hold nothing of a snapshot: others wait for them.
+        """
         await self._write_changes(now_ms)
-        await self._write_snapshot(now_ms)
+        if self._has_landed and not is_last:
+            await self._write_snapshot(now_ms)
         offsets, packed = inputs.offsets, pack(inputs.remembered(self._snapshots.place))
         kept = packed if fits(packed) else None
         self._note = replace(self._note, packed=kept)
@@ -76,6 +89,7 @@ class Progress:
 
     def landed(self, offsets: Mapping[str, int]) -> None:
         """The transaction was committed. `offsets`: for each topic, where its last batch begins."""
+        self._has_landed = True
         self._note = replace(self._note, landmark_offset=offsets.get(self._plan.landmarks, self._note.landmark_offset))
         if self._plan.snapshots in offsets:
             self._snapshots.landed(offsets[self._plan.snapshots])
@@ -92,7 +106,10 @@ class Progress:
     async def _write_snapshot(self, now_ms: int) -> None:
         if self._snapshots.is_due:
             self._snapshots.begin(self._changelog_offsets.copy(), now_ms=now_ms)
-        pieces = self._snapshots.pieces()
-        if pieces:
+        for _ in range(PIECES_MAX):
+            pieces = self._snapshots.pieces()
+            if not pieces:
+                return
             names, contents = zip(*pieces, strict=True)
             await self._writer.write(self._plan.snapshots, self._partition, names, contents, [now_ms] * len(pieces))
+            await asyncio.sleep(0)  # the other tasks of the host have their turn between two pieces

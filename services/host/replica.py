@@ -14,16 +14,17 @@ from aiokafka import TopicPartition
 
 from services.host.changelog import apply
 from services.host.fetch import BlockConsumer, Record
+from services.host.gently import gently
 from services.host.snapshot import SnapshotPlace, load_piece
 from services.operators.program import Program
 
 log = structlog.get_logger(__name__)
 
 FETCH_BYTES_MAX = 2 << 20
-PORTION_ENTRIES = 4_000
-"""Applied in one go, some milliseconds: the other tasks of the host have their turn in between."""
+PORTION_ENTRIES = 1_000
+"""Applied in one go, one to three milliseconds: the other tasks of the host have their turn in between."""
 
-CATCH_UP_POLL_S = 0.02
+CATCH_UP_POLL_S = 0.005
 """Where a transaction was aborted the end is reached without a record that would wake us."""
 
 
@@ -81,8 +82,7 @@ class Replica:
                     pieces=place.pieces,
                     found=found,
                 )
-                for table in self._program.tables.values():
-                    table.data.clear()
+                await gently(self._program.forget())
         consumer.assign(list(self._operators))
         beginnings = await consumer.beginning_offsets(list(self._operators))
         for at, operator in self._operators.items():

@@ -8,7 +8,7 @@ touches the others only in that their fetches are asked for again.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.streaks import Streaks
+from services.host.takeover import Title, may_fence, recovered
 from services.host.task import Task, TaskContext
 from services.host.unending import unending
 from topics.messages import SegmentState, SegmentStep
@@ -42,26 +43,14 @@ RESTING_FETCH_WAIT_MS = 5_000
 LOOK_MS = 2_000
 """So long the feed waits for what wakes it anyhow."""
 LISTENING_MS = 2.5 * FETCH_WAIT_MS
+WORD_S = 0.05
+"""In this time the word that a partition is drained has left, and only then are its clients and its state closed."""
 DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
-HANDOVER_PATIENCE_S = 10.0
-"""How long a new owner waits for the former one's word. A former owner that is gone is told to nobody but us."""
 
 OnState = Callable[["Segment", Seat], None]
-StillOurs = Callable[[int, int], Awaitable[bool]]
-"""Whether a partition is still this host's with this epoch, by the newest registry: asked before it is fenced."""
-Drained = Callable[[int, int], Awaitable[None]]
-"""Returns when the owner before this epoch has drained a partition, or when nobody needs to wait for it any more."""
 OnStandby = Callable[["Segment", int, Standby], None]
 """Called when a standby has become ready, whenever it has read since, and when it no longer is."""
-
-
-async def _always(_partition: int, _epoch: int) -> bool:
-    return True
-
-
-async def _at_once(_partition: int, _epoch: int) -> None:
-    return
 
 
 class Segment:
@@ -74,8 +63,7 @@ class Segment:
         *,
         data_folder: Path,
         on_state: OnState,
-        still_ours: StillOurs = _always,
-        drained: Drained = _at_once,
+        title: Title | None = None,
         on_standby: OnStandby = lambda segment, partition, standby: None,
         drain_s_max: float = DRAIN_S_MAX,
     ) -> None:
@@ -83,8 +71,7 @@ class Segment:
         self.seats: dict[int, Seat] = {}
         self._context = context
         self._on_state = on_state
-        self._still_ours = still_ours
-        self._drained = drained
+        self._title = title or Title()
         self._on_standby = on_standby
         self._drain_s_max = drain_s_max
         self._app = SegmentApp(plan.segment.id, lambda block: block.task.take(block), data_folder=data_folder)
@@ -152,11 +139,12 @@ class Segment:
         seat.running = asyncio.create_task(self._keep_running(seat))
 
     async def release(self, partition: int) -> None:
-        """Give a partition up: finish the batch under way, commit it, stop."""
+        """Give a partition up: finish the batch under way, commit it, stop. May be called by several at a time."""
         seat = self.seats.get(partition)
         if seat is None or seat.running is None:
             return
-        self._set(seat, "draining")
+        if seat.state != "stopped":
+            self._set(seat, "draining")
         if seat.task is not None:
             seat.task.stop()
             _, late = await asyncio.wait([seat.running], timeout=self._drain_s_max)
@@ -168,11 +156,14 @@ class Segment:
                     waited_s=self._drain_s_max,
                 )
         await end([seat.running])
-        if seat.memory is not None and seat.writer is not None:  # it never came to making a task of them
-            await seat.memory.close()
-            await seat.writer.stop()
-            seat.memory.discard()
-        self.seats.pop(partition, None)
+        memory, writer = seat.memory, seat.writer
+        seat.memory = seat.writer = None
+        if memory is not None and writer is not None:  # it never came to making a task of them
+            await memory.close()
+            await writer.stop()
+            await memory.discard()
+        if self.seats.get(partition) is seat:  # else another call has seen to it, and a new one may sit there
+            del self.seats[partition]
         if seat.state != "stopped":
             self._set(seat, "stopped")
 
@@ -191,19 +182,23 @@ class Segment:
             task: Task | None = None
             try:
                 task = self._new_task(seat)
-                if not await self._may_fence(seat, task):
+                if not await may_fence(self._title, seat, task.connect()):
                     return  # fencing would disturb the new owner; the registry's change is on its way to us
                 self._set(seat, "recovering", "fencing")
                 log.info("task recovers", segment=self.plan.segment.id, partition=seat.partition)
                 await task.fence()
                 self._set(seat, "recovering", "catching_up")
-                restored = await task.recover(partial(self._committed, landmarks=task.landmarks))
+                recover = task.recover(partial(self._committed, landmarks=task.landmarks))
+                restored = await recovered(self._title, seat, recover)
+                if restored is None:
+                    return
                 seat.task = task
                 self._assign()
                 self._set(seat, "running")
                 log.info("task runs", segment=self.plan.segment.id, partition=seat.partition, restored=restored)
                 await task.run()
                 self._set(seat, "stopped")  # told before all is closed: the next owner waits for it
+                await asyncio.sleep(WORD_S)
                 return
             except asyncio.CancelledError:
                 raise
@@ -216,6 +211,7 @@ class Segment:
                     self._assign()
                 if task is not None:
                     await self._leave(seat, task)
+                task = None  # what it had is freed, also while the seat waits for its next try
             if seat.state == "draining":
                 return
             await asyncio.sleep(self._pause_s(seat))
@@ -248,22 +244,6 @@ class Segment:
         pause_s = seat.park()
         self._set(seat, "parked")
         return pause_s
-
-    async def _may_fence(self, seat: Seat, task: Task) -> bool:
-        """Whether it is still ours, once the former owner has drained; all is made ready meanwhile."""
-        is_ours = asyncio.ensure_future(self._still_ours(seat.partition, seat.epoch))
-        others = [asyncio.ensure_future(each) for each in (self._handed_over(seat), task.connect())]
-        try:
-            await asyncio.gather(is_ours, *others)
-        finally:
-            await end([is_ours, *others])  # if one fails, the others must not go on with a task that is being closed
-        return is_ours.result()
-
-    async def _handed_over(self, seat: Seat) -> None:
-        if seat.origin is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(HANDOVER_PATIENCE_S):
-                    await self._drained(seat.partition, seat.epoch)
 
     async def _committed(
         self, partitions: list[TopicPartition], *, landmarks: Landmarks | None = None

@@ -16,12 +16,14 @@ import msgspec
 
 from services.host.disk import DiskDict
 from services.operators.program import Program
-from services.operators.table import Table, columns_of, decode_value, encode_value, keys_of
+from services.operators.table import columns_of, decode_value, encode_value, keys_of
 from topics.topic import Compacted
 
 AGE_MS_MAX = Compacted().deletes_seen_ms // 2
-PIECE_ENTRIES = 20_000
-"""Written in one commit: some milliseconds of work."""
+PIECE_ENTRIES = 2_000
+"""Written, and read, in one go: some milliseconds of work."""
+PIECES_MAX = 10
+"""In one commit."""
 PIECE_BYTES_MAX = 900_000
 CHANGES_MIN = 50_000
 """Below so many changes since the last snapshot, reading the changelog is quick enough."""
@@ -75,7 +77,7 @@ class Snapshots:
         self._changes = 0
 
     def pieces(self) -> list[tuple[bytes, bytes]]:
-        """What to write in this transaction, as (key, value). When nothing is left, the snapshot is complete."""
+        """What to write next, as (key, value). When nothing is left, the snapshot is complete."""
         if self._pending is None or self._next is None:
             return []
         chunk = next(self._pending, None)
@@ -131,6 +133,5 @@ def load_piece(program: Program, place: SnapshotPlace, key: bytes, value: bytes)
     begun_ms, name, keys, states = decode_value(value)
     if begun_ms != place.begun_ms:
         return None
-    table: Table = program.tables[name]
-    table.data.update(zip(keys_of(keys), states, strict=True))
+    program.restore(name, dict(zip(keys_of(keys), states, strict=True)))
     return len(states)

@@ -55,7 +55,7 @@ class Standby:
         await end([self._following])
         await self.memory.close()
         await self.writer.stop()
-        self.memory.discard()
+        await self.memory.discard()
 
     async def _follow(self) -> None:
         """Whatever goes wrong costs only the head start: what was read is forgotten, and read again after a while."""

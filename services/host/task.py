@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from services.host.progress import Progress
 from services.host.segment_plan import SegmentPlan
 from services.host.set_aside import late_records
 from services.host.streaks import Streaks
-from services.host.task_input import Parcel, TaskInputs
+from services.host.task_input import Parcel, TaskInputs, from_offset
 from services.host.task_output import TaskOutputs
 from services.host.writer import Writer, WriterParams
 from services.isolated.caller import IsolatedCaller, IsolationParams
@@ -287,16 +288,16 @@ class Task:
 
     async def close(self) -> None:
         """Leave. What was not committed will be done again by the next owner."""
+        self._inbox.close()
         if self._thread is not None:
             self._thread.shutdown(wait=False)
-        try:
-            await self._memory.close()
-        finally:
-            self._memory.discard()
-            await self._writer.stop()
+        async with AsyncExitStack() as leaving:
+            leaving.push_async_callback(self._writer.stop)
+            leaving.push_async_callback(self._memory.discard)
+            leaving.push_async_callback(self._memory.close)
 
     async def _process(self, input_name: str, records: list[Record]) -> None:
-        records = _from(records, self._inputs.by_name[input_name].next_offset)
+        records = from_offset(records, self._inputs.by_name[input_name].next_offset)
         if not records:
             return
         now_ms = self._context.now_ms()
@@ -384,7 +385,7 @@ class Task:
         now_ms = self._context.now_ms()
         await self._dead_letters.write(now_ms)
         await self._tell_news(now_ms)
-        offsets = await self._progress.write(self._inputs, now_ms=now_ms)
+        offsets = await self._progress.write(self._inputs, now_ms=now_ms, is_last=self._inbox.is_stopped)
         begun_s = time.monotonic()
         self._progress.landed(await self._writer.commit(self.plan.group, offsets))
         self._is_dirty = False
@@ -392,10 +393,3 @@ class Task:
         self.meter.committed()
         self._streaks.committed()
         self.commits += 1
-
-
-def _from(records: list[Record], offset: int) -> list[Record]:
-    """The records from this offset on: what a task has already processed never comes in twice."""
-    if not records or records[0].offset >= offset:
-        return records
-    return [record for record in records if record.offset >= offset]

@@ -180,3 +180,10 @@ def _joined(one: Batch, other: Batch) -> Batch:
         [*one.offsets, *other.offsets],
         one.watermark_ms,
     )
+
+
+def from_offset(records: list[Record], offset: int) -> list[Record]:
+    """The records from this offset on: what a task has already processed never comes in twice."""
+    if not records or records[0].offset >= offset:
+        return records
+    return [record for record in records if record.offset >= offset]

@@ -9,6 +9,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -20,6 +21,7 @@ from services.host.seat import Seat
 from services.host.segment import DRAIN_S_MAX, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
+from services.host.takeover import Title
 from services.host.task import TaskContext
 from services.host.wanted import Terms, Wanted
 from topics.flow.specs import Python
@@ -31,8 +33,10 @@ RETRY_S_MIN, RETRY_S_MAX = 1.0, 30.0
 UNKNOWN_S_MAX = 5.0
 """How long a flow may be unknown before that is called trouble."""
 
+IsOurs = Callable[[str, int, int], bool]
+"""Whether a segment's partition belongs to this host with this epoch, as far as it is known."""
 StillOurs = Callable[[str, int, int], Awaitable[bool]]
-"""Whether a segment's partition belongs to this host with this epoch, by the newest registry."""
+"""The same, by the newest registry."""
 IsElsewhere = Callable[[str, int, int], bool]
 """Whether a segment's partition has gone to another host, with a newer epoch than this."""
 Drained = Callable[[str, int, int], Awaitable[None]]
@@ -50,6 +54,7 @@ class House:
     context: TaskContext
     broker: Broker
     reports: Reports
+    is_ours: IsOurs
     still_ours: StillOurs
     is_elsewhere: IsElsewhere
     drained: Drained
@@ -69,6 +74,9 @@ class Tenant:
         self._planned: tuple[str, Terms] | None = None
         self._unknown_since_s: float | None = None
         self._changed = asyncio.Event()
+        self._leaving: dict[int, asyncio.Task[None]] = {}
+        """Partitions that are given up, each by itself: one may take twenty seconds, and others wait for theirs."""
+        self._standing_down: set[asyncio.Task[None]] = set()
 
     def want(self, wanted: Wanted) -> None:
         """Takes effect as soon as what is under way is done."""
@@ -100,11 +108,12 @@ class Tenant:
             pause_s = pause_s if is_settled else min(RETRY_S_MAX, pause_s * 2)
 
     async def _settle(self, wanted: Wanted) -> None:
-        """First give up what is not ours any more, then take what is new."""
-        await self._release(wanted)
+        """Begin to give up what is not ours any more, and take what is new. What is given up and wanted again is taken
+        when it is gone, of which we hear."""
         if wanted.is_nothing:
             await self._end()
             return
+        self._release(wanted)
         if wanted.text is None:
             flow = self.segment_id.rpartition(".")[0]
             raise NotKnownYetError(
@@ -112,28 +121,44 @@ class Tenant:
             )
         await self._prepare(wanted.text, wanted.terms)
         assert self.segment is not None
+        taken = []
         for partition, placement in wanted.placements.items():
             if partition >= self.segment.plan.partitions:
                 self._park_one(wanted, partition, f"the segment has {self.segment.plan.partitions} partitions")
             elif partition not in self.segment.seats:
                 self._house.reports.stood_down(self.segment_id, partition)  # who owns it does not follow it
-                await self.segment.own(partition, placement.epoch, placement.origin)
+                taken.append(self.segment.own(partition, placement.epoch, placement.origin))
+        for done in await asyncio.gather(*taken, return_exceptions=True):
+            if isinstance(done, BaseException):
+                raise done
         for partition in wanted.standbys:
             if partition < self.segment.plan.partitions:
                 await self.segment.stand_by(partition)
 
-    async def _release(self, wanted: Wanted) -> None:
-        if self.segment is not None:
-            gone = [
-                partition
-                for partition, seat in self.segment.seats.items()
-                if partition not in wanted.placements or wanted.placements[partition].epoch != seat.epoch
-            ]
-            await asyncio.gather(*(self.segment.release(partition) for partition in gone))
-            for partition in self.segment.standbys:
-                if partition not in wanted.standbys and partition not in wanted.placements:
-                    await self.segment.stand_down(partition)
-                    self._house.reports.stood_down(self.segment_id, partition)
+    def _release(self, wanted: Wanted) -> None:
+        if self.segment is None:
+            return
+        for partition, seat in self.segment.seats.items():
+            is_ours = partition in wanted.placements and wanted.placements[partition].epoch == seat.epoch
+            if not is_ours and partition not in self._leaving:
+                self._leaving[partition] = asyncio.create_task(self._leave(self.segment, partition))
+        for partition in self.segment.standbys:
+            if partition not in wanted.standbys and partition not in wanted.placements:
+                self._house.reports.stood_down(self.segment_id, partition)
+                standing_down = asyncio.create_task(self.segment.stand_down(partition))
+                self._standing_down.add(standing_down)
+                standing_down.add_done_callback(self._standing_down.discard)
+
+    async def _leave(self, segment: Segment, partition: int) -> None:
+        """Give one up; whatever comes of it, what is wanted is looked at again then."""
+        try:
+            await segment.release(partition)
+        except Exception as error:  # noqa: BLE001 - any: it is tried again, after a pause
+            log.warning("given up badly", segment=self.segment_id, partition=partition, error=repr(error))
+            await asyncio.sleep(RETRY_S_MIN)
+        finally:
+            del self._leaving[partition]
+            self._changed.set()
 
     async def _prepare(self, text: str, terms: Terms) -> None:
         """A segment that runs by this text, which is left alone if nothing has changed what it does."""
@@ -154,8 +179,11 @@ class Tenant:
             self._house.context,
             data_folder=self._house.data_folder,
             on_state=self._tell,
-            still_ours=lambda partition, epoch: self._house.still_ours(self.segment_id, partition, epoch),
-            drained=lambda partition, epoch: self._house.drained(self.segment_id, partition, epoch),
+            title=Title(
+                is_ours=partial(self._house.is_ours, self.segment_id),
+                still_ours=partial(self._house.still_ours, self.segment_id),
+                drained=partial(self._house.drained, self.segment_id),
+            ),
             on_standby=self._tell_standby,
             drain_s_max=self._house.drain_s_max,
         )
@@ -173,6 +201,7 @@ class Tenant:
             for partition in segment.standbys:
                 self._house.reports.stood_down(self.segment_id, partition)
             await segment.stop()
+            await asyncio.gather(*self._leaving.values(), *self._standing_down, return_exceptions=True)
             self._house.reports.remove(segment)
 
     def _tell(self, _segment: Segment, seat: Seat) -> None:

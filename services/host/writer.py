@@ -24,6 +24,7 @@ from aiokafka.errors import (
 from aiokafka.producer import sender
 
 from services.host.ending import end
+from services.host.fencing import fence
 from services.host.outage import told_as_outage
 from services.host.segment_plan import UnknownTopicError
 
@@ -110,6 +111,7 @@ class Writer:
             async with asyncio.timeout(self._patience_s):
                 await self.connect(())
                 with told_as_outage():
+                    await fence(self._producer._sender, self.transactional_id)
                     await self._producer._sender.start()
         except TimeoutError:
             await self._stop_producer()

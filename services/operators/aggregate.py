@@ -15,10 +15,13 @@ A result has the `by` fields, the `emit` fields (`summary` says what each functi
 other.
 """
 
+from collections.abc import Iterator
+
 from services.operators.batch import Batch
 from services.operators.grouping import grouping
 from services.operators.operator import Operator
 from services.operators.summary import Summary
+from services.operators.table import Entries
 from topics.flow import specs
 
 
@@ -33,5 +36,8 @@ class Aggregate(Operator):
     def process(self, batch: Batch, port: int) -> Batch:
         return self._grouping.process(batch, port)
 
-    def restored(self) -> None:
-        self._grouping.restored()
+    def restore(self, name: str, entries: Entries) -> None:
+        self._grouping.restore(name, entries)
+
+    def forget(self) -> Iterator[None]:
+        return self._grouping.forget()

@@ -4,6 +4,7 @@ Each window has its own states: with rows for each of them there is nothing that
 is forgotten without further rows.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from services.operators.fold import Fold, GroupReader, GroupStates
 from services.operators.horizon import Horizon
 from services.operators.operator import Operator
 from services.operators.rows import group_key
-from services.operators.table import Table
+from services.operators.table import GONE, Entries, Table
 from services.operators.windows import Windows
 
 Cell = Any
@@ -34,14 +35,22 @@ class Changes(Operator):
         self._fold = fold
         self._horizon = Horizon()
         self._states = Table()
-        self.tables = {"windows": self._states, "watermark": self._horizon.table}
-        self.restored()
-
-    def restored(self) -> None:
         self._due = Due()
-        if self._windows is not None:
-            for cell in self._states.data:
-                self._due.add(cell[0] + self._windows.size_ms, cell)
+        self.tables = {"windows": self._states, "watermark": self._horizon.table}
+
+    def restore(self, name: str, entries: Entries) -> None:
+        fresh: list[Cell] = []
+        if self._windows is not None and name == "windows":
+            known = self._states.data
+            fresh = [cell for cell, states in entries.items() if states is not GONE and cell not in known]
+        super().restore(name, entries)
+        for cell in fresh:
+            self._note(cell)
+        self._due.drop(self._horizon.watermark_ms)
+
+    def forget(self) -> Iterator[None]:
+        yield from super().forget()
+        yield from self._due.forget()
 
     def process(self, batch: Batch, port: int) -> Batch:
         changes = self._add(self._horizon.admit(batch))
@@ -76,6 +85,10 @@ class Changes(Operator):
         states: GroupStates | None = self._states.data.get(cell)
         if states is None:
             states = self._states.data[cell] = self._fold.zeros()
-            if self._windows is not None:
-                self._due.add(cell[0] + self._windows.size_ms, cell)
+            self._note(cell)
         return states
+
+    def _note(self, cell: Cell) -> None:
+        """A new cell is due when its window ends."""
+        if self._windows is not None:
+            self._due.add(cell[0] + self._windows.size_ms, cell)

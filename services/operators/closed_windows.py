@@ -6,15 +6,17 @@ merged once, so a batch costs little more for each record than counting its grou
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Iterator
 from itertools import repeat
 
 from services.operators.batch import Batch, Value
+from services.operators.emptying import emptied
 from services.operators.fold import Fold, Group, GroupReader, GroupStates
 from services.operators.horizon import Horizon
 from services.operators.operator import Operator
 from services.operators.rolling import Pane, Rolling
 from services.operators.rows import group_key
-from services.operators.table import Table, encode_key
+from services.operators.table import GONE, Entries, Table, encode_key
 from services.operators.windows import Windows
 
 
@@ -32,15 +34,28 @@ class ClosedWindows(Operator):
         self._marks_rows = marks_rows
         self._horizon = Horizon()
         self._states = Table()
-        self.tables = {"panes": self._states, "watermark": self._horizon.table}
-        self.restored()
-
-    def restored(self) -> None:
         self._panes: dict[int, Pane] = {}
-        for (start, group), states in self._states.data.items():
-            self._panes.setdefault(start, {})[group] = states
-        self._starts = sorted(self._panes)
-        self._rolling = Rolling(self._fold)
+        self._starts: list[int] = []
+        self._rolling = Rolling(fold)
+        self.tables = {"panes": self._states, "watermark": self._horizon.table}
+
+    def restore(self, name: str, entries: Entries) -> None:
+        super().restore(name, entries)
+        if name == "panes":
+            for (start, group), states in entries.items():
+                if states is not GONE:
+                    self._pane(start)[group] = states
+                elif (pane := self._panes.get(start)) is not None:
+                    pane.pop(group, None)
+                    if not pane:
+                        del self._panes[start]
+                        self._starts.remove(start)
+
+    def forget(self) -> Iterator[None]:
+        yield from super().forget()
+        yield from emptied(self._panes)
+        self._starts.clear()
+        yield from self._rolling.forget()
 
     def process(self, batch: Batch, port: int) -> Batch:
         current = self._horizon.admit(batch)

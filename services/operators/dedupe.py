@@ -6,6 +6,7 @@ one, so an endless row of copies lets one through every now and then. Key, time,
 as they are.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from services.operators.batch import Batch
@@ -13,7 +14,7 @@ from services.operators.due import Due
 from services.operators.horizon import Horizon
 from services.operators.keys import group_reader
 from services.operators.operator import Operator
-from services.operators.table import Table
+from services.operators.table import GONE, Entries, Table
 from topics.flow import specs
 
 
@@ -27,14 +28,21 @@ class Dedupe(Operator):
         self._group = group_reader(spec.by)
         self._horizon = Horizon()
         self._kept = Table()
-        self.tables = {"kept": self._kept, "watermark": self._horizon.table}
-        self.restored()
-
-    def restored(self) -> None:
         self._due = Due()
-        for group, times in self._kept.data.items():
-            for time in times:
-                self._due.add(self._forgotten_ms(time), group)
+        self.tables = {"kept": self._kept, "watermark": self._horizon.table}
+
+    def restore(self, name: str, entries: Entries) -> None:
+        known = [self._kept.data.get(group, ()) for group in entries] if name == "kept" else []
+        super().restore(name, entries)
+        for (group, times), before in zip(entries.items(), known, strict=False):
+            for time in times if times is not GONE else ():
+                if time not in before:
+                    self._due.add(self._forgotten_ms(time), group)
+        self._due.drop(self._horizon.watermark_ms)
+
+    def forget(self) -> Iterator[None]:
+        yield from super().forget()
+        yield from self._due.forget()
 
     def process(self, batch: Batch, port: int) -> Batch:
         current = self._horizon.admit(batch)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Any
 
+from services.operators.emptying import emptied
+
 
 class Due:
     """Keys by the time at which they are due. Adding to a time that is known costs one dictionary look-up."""
@@ -32,3 +34,13 @@ class Due:
         while self._times and self._times[0] <= until_ms:
             time_ms = heappop(self._times)
             yield time_ms, self._keys.pop(time_ms)
+
+    def drop(self, until_ms: int) -> None:
+        """Remove what is due at `until_ms` or before: others have seen to it."""
+        for _ in self.take(until_ms):
+            pass
+
+    def forget(self) -> Iterator[None]:
+        """Remove everything, a portion with each step."""
+        yield from emptied(self._keys)
+        self._times.clear()

@@ -25,7 +25,7 @@ from services.operators.horizon import Horizon
 from services.operators.keys import group_reader
 from services.operators.operator import Operator
 from services.operators.rows import Rows, group_key
-from services.operators.table import encode_key
+from services.operators.table import Entries, encode_key
 from services.operators.waiting import Waiting
 from topics.expressions import compile_object
 from topics.flow import specs
@@ -50,22 +50,31 @@ class Join(Operator):
         self._emit = compile_object(spec.emit) if spec.emit else None
         self._horizon = Horizon(ports=2)
         self._waiting = (Waiting(), Waiting())
+        self._due = Due()
+        self._next_number = 0
         self.tables = {
             "left": self._waiting[_LEFT].table,
             "right": self._waiting[_RIGHT].table,
             "watermarks": self._horizon.table,
         }
-        self.restored()
 
-    def restored(self) -> None:
-        self._due = Due()
-        self._next_number = 0
-        for port, waiting in enumerate(self._waiting):
-            waiting.restored()
-            for key in waiting.table.data:
+    def restore(self, name: str, entries: Entries) -> None:
+        if name == "watermarks":
+            super().restore(name, entries)
+        else:
+            port = _LEFT if name == "left" else _RIGHT
+            for key in self._waiting[port].restore(entries):
                 _, time, number = key
                 self._due.add(self._given_up_ms(time), (port, key))
                 self._next_number = max(self._next_number, number + 1)
+        self._due.drop(self._horizon.watermark_ms)
+
+    def forget(self) -> Iterator[None]:
+        yield from super().forget()
+        for waiting in self._waiting:
+            yield from waiting.forget()
+        yield from self._due.forget()
+        self._next_number = 0
 
     def process(self, batch: Batch, port: int) -> Batch:
         matches = list(self._match(self._horizon.admit(batch), port))

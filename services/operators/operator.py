@@ -2,15 +2,19 @@
 
 An operator is made from its spec alone (`services.operators.factory`) and used by one `Program` for one partition. It
 must give the same results however its input is cut into batches, also when between two batches its tables are drained
-and restored into a fresh operator (and `restored()` called). It knows no clock: only event times and watermarks.
+and restored into a fresh operator, all at once or little by little. It knows no clock: only event times and watermarks.
 """
 
+from collections.abc import Iterator
+
 from services.operators.batch import Batch
-from services.operators.table import Table
+from services.operators.emptying import emptied
+from services.operators.table import Entries, Table
 
 
 class Operator:
-    """Stateless operators inherit the empty `tables` and `restored`; those with state set their own."""
+    """Stateless operators inherit the empty `tables`; those that derive something from theirs keep it up to date in
+    `restore` and empty it in `forget`, too."""
 
     tables: dict[str, Table] = {}  # noqa: RUF012 - never written: an operator with state makes its own
 
@@ -28,5 +32,20 @@ class Operator:
         """
         raise NotImplementedError
 
-    def restored(self) -> None:
-        """Rebuild what is derived from the tables, which have just been filled."""
+    def restore(self, name: str, entries: Entries) -> None:
+        """Bring some of what a changelog or a snapshot tells into a table, and into what is derived from it.
+
+        A standby does this for as long as another host works, so that at a takeover nothing is left to derive. What it
+        has brought in is what the owner had at one of its commits only when all is read: in between, entries may be
+        older than others.
+        """
+        self.tables[name].restore(entries)
+
+    def forget(self) -> Iterator[None]:
+        """Empty the tables and what is derived from them, a portion with each step; afterwards it is like new."""
+        for table in self.tables.values():
+            if type(table.data) is dict:
+                yield from emptied(table.data)
+            else:  # on disk, which empties itself
+                table.data.clear()
+            table.changed.clear()

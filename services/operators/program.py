@@ -6,7 +6,7 @@ named `operator/table`; a fresh program with restored tables goes on where the o
 carries a watermark and costs a few microseconds for each operator.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -18,7 +18,7 @@ from services.operators.failure import Failure
 from services.operators.operator import Operator
 from services.operators.pruning import needless_projections
 from services.operators.python import Python
-from services.operators.table import Table
+from services.operators.table import Entries, Table
 from topics.flow import specs
 
 Probe = Callable[[str, int, int], None]
@@ -123,10 +123,15 @@ class Program:
         for each in self.callers:
             each.close()
 
-    def restored(self) -> None:
-        """Call this after the tables were filled from their changelogs."""
+    def restore(self, name: str, entries: Entries) -> None:
+        """Bring some of what a changelog or a snapshot tells into the table of this name."""
+        operator, _, table_name = name.partition("/")
+        self._operators[operator].restore(table_name, entries)
+
+    def forget(self) -> Iterator[None]:
+        """Empty all tables and what is derived from them, a portion with each step; then it is like new."""
         for operator in self._operators.values():
-            operator.restored()
+            yield from operator.forget()
 
     def _plan(
         self, start: str, reads: Mapping[str, tuple[str, ...]], makes: Mapping[str, tuple[str, ...]]

@@ -8,9 +8,10 @@ All of it is derived: after a restart the first window is merged from all of its
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from services.operators.emptying import emptied
 from services.operators.fold import Fold, Group, GroupStates
 
 Pane = dict[Group, GroupStates]
@@ -28,6 +29,11 @@ class Rolling:
         self._panes: dict[int, Pane] = {}
         self._merged: Pane = {}
         self._pane_counts: Counter[Group] = Counter()
+
+    def forget(self) -> Iterator[None]:
+        """Forget the window, a portion with each step."""
+        for each in (self._merged, self._pane_counts, self._panes):
+            yield from emptied(each)
 
     def move_to(self, starts: Sequence[int], panes: dict[int, Pane]) -> Pane:
         """The merged states of the window that has the panes that start at `starts`; windows come in order."""

@@ -19,7 +19,7 @@ from services.operators.fold import Fold, Group, GroupReader
 from services.operators.horizon import Horizon
 from services.operators.operator import Operator
 from services.operators.rows import group_key
-from services.operators.table import Table, encode_key
+from services.operators.table import GONE, Entries, Table, encode_key
 
 # A session in the table: [first record's time, last record's time, states].
 Session = list[Any]
@@ -41,14 +41,31 @@ class Sessions(Operator):
         self._emits_changes = emits_changes
         self._horizon = Horizon()
         self._sessions = Table()
-        self.tables = {"sessions": self._sessions, "watermark": self._horizon.table}
-        self.restored()
-
-    def restored(self) -> None:
         self._due = Due()
-        for group, sessions in self._sessions.data.items():
-            for session in sessions:
-                self._due.add(session[_LAST] + self._gap_ms, group)
+        self.tables = {"sessions": self._sessions, "watermark": self._horizon.table}
+
+    def restore(self, name: str, entries: Entries) -> None:
+        known = [self._sessions.data.get(group) for group in entries] if name == "sessions" else []
+        super().restore(name, entries)
+        for (group, sessions), before in zip(entries.items(), known, strict=False):
+            # Sessions end later and later as they grow: a group that is known stands early enough, unless its first one
+            # now ends earlier.
+            if sessions is not GONE and (before is None or sessions[0][_LAST] < before[0][_LAST]):
+                self._due.add(sessions[0][_LAST] + self._gap_ms, group)
+        if name == "watermark":
+            self._look_again(self._horizon.watermark_ms)
+
+    def _look_again(self, watermark_ms: int) -> None:
+        """As the owner did when it came to this watermark. What it has closed may not have been brought in yet."""
+        for _, groups in self._due.take(watermark_ms):
+            for group in dict.fromkeys(groups):
+                sessions = self._sessions.data.get(group)
+                if sessions:
+                    self._due.add(max(sessions[0][_LAST] + self._gap_ms, watermark_ms + 1), group)
+
+    def forget(self) -> Iterator[None]:
+        yield from super().forget()
+        yield from self._due.forget()
 
     def process(self, batch: Batch, port: int) -> Batch:
         changes = self._add(self._horizon.admit(batch))

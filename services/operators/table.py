@@ -1,12 +1,12 @@
 """A table: what an operator remembers, as a dictionary that knows which of its keys were touched.
 
 The operator works on `data` directly and adds each key that it sets or removes to `changed`. After each batch the host
-drains the table into a changelog; another host restores it from there and gets an equal table. Keys are strings,
-integers, None, bytes or (nested) tuples of them; values are what MessagePack can carry.
+drains the table into a changelog; another host restores it from there (`Operator.restore`) and gets an equal table.
+Keys are strings, integers, None, bytes or (nested) tuples of them; values are what MessagePack can carry.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
@@ -22,6 +22,10 @@ def large_integer(_kind: int, digits: memoryview) -> int:
     """What an extension stands for."""
     return int(bytes(digits))
 
+
+Entries = dict[Any, Any]
+"""What is to be brought into a table: values by key, `GONE` where there is none any more."""
+GONE = object()
 
 decode_value: Callable[[bytes], Any] = msgspec.msgpack.Decoder(ext_hook=large_integer).decode
 """The table value that `encode_value` was given."""
@@ -54,18 +58,14 @@ class Table:
         self.changed.clear()
         return records
 
-    def restore(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        """Apply changelog records, in order; the table does not count them as changed."""
-        raw_keys, raw_values = [key for key, _ in records], [value for _, value in records]
-        keys = _all_frozen(list(map(decode_value, raw_keys)))
-        if None not in raw_values:
-            self.data.update(zip(keys, map(decode_value, cast(list[bytes], raw_values)), strict=True))
-            return
-        for key, value in zip(keys, raw_values, strict=True):
-            if value is None:
-                self.data.pop(key, None)
-            else:
-                self.data[key] = decode_value(value)
+    def restore(self, entries: Entries) -> None:
+        """Bring these in; the table does not count them as changed."""
+        gone = [key for key, value in entries.items() if value is GONE]
+        if gone:
+            entries = {key: value for key, value in entries.items() if value is not GONE}
+        self.data.update(entries)
+        for key in gone:
+            self.data.pop(key, None)
 
 
 class Untracked(set[Any]):
@@ -76,6 +76,17 @@ class Untracked(set[Any]):
 
     def update(self, *keys: Any) -> None:
         pass
+
+
+def entries_of(records: Iterable[tuple[bytes, bytes | None]]) -> Entries:
+    """What changelog records amount to: the last one of each key counts."""
+    raw_keys, raw_values = [], []
+    for key, value in records:
+        raw_keys.append(key)
+        raw_values.append(value)
+    keys = _all_frozen(list(map(decode_value, raw_keys)))
+    values = [GONE if value is None else decode_value(value) for value in raw_values]
+    return dict(zip(keys, values, strict=True))
 
 
 def encode_key(key: Any) -> bytes:

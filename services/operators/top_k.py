@@ -12,12 +12,15 @@ A result is the ranked record and its `rank` from 1 (`ranking` says how ties are
 key is the `per` values, so that a ranking stays together and in order.
 """
 
+from collections.abc import Iterator
+
 from services.operators.batch import Batch
 from services.operators.closed_windows import ClosedWindows
 from services.operators.grouping import Grouping, grouping
 from services.operators.keys import group_reader
 from services.operators.operator import Operator
 from services.operators.ranking import Ranking
+from services.operators.table import Entries
 from services.operators.windows import Windows
 from topics.flow import specs
 
@@ -40,5 +43,8 @@ class TopK(Operator):
     def process(self, batch: Batch, port: int) -> Batch:
         return self._grouping.process(batch, port)
 
-    def restored(self) -> None:
-        self._grouping.restored()
+    def restore(self, name: str, entries: Entries) -> None:
+        self._grouping.restore(name, entries)
+
+    def forget(self) -> Iterator[None]:
+        return self._grouping.forget()

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from services.operators.batch import Value
+from services.operators.emptying import emptied
 from services.operators.fold import Group
-from services.operators.table import Table
+from services.operators.table import GONE, Entries, Table
 
 Key = tuple[Group, int, int]
 # The value in the table: the record, and whether it has found a partner.
@@ -21,13 +22,23 @@ class Waiting:
 
     def __init__(self) -> None:
         self.table = Table()
-        self.restored()
-
-    def restored(self) -> None:
-        """Rebuild the index from the table."""
         self._by_group: dict[Group, list[tuple[int, int, Entry]]] = {}
-        for key, entry in self.table.data.items():
-            self._index(key, entry)
+
+    def restore(self, entries: Entries) -> list[Key]:
+        """Bring these in; returns the keys of those that did not wait before."""
+        known = self.table.data
+        fresh = [key for key, entry in entries.items() if entry is not GONE and key not in known]
+        for key in [key for key in entries if key in known]:
+            self._unindex(key)
+        self.table.restore(entries)
+        for key, entry in entries.items():
+            if entry is not GONE:
+                self._index(key, entry)
+        return fresh
+
+    def forget(self) -> Iterator[None]:
+        """Forget the derived entries, a portion with each step; the table is emptied apart."""
+        yield from emptied(self._by_group)
 
     def put(self, key: Key, record: Value, *, is_matched: bool) -> None:
         """Let a record wait."""
@@ -51,15 +62,18 @@ class Waiting:
 
     def take(self, key: Key) -> Entry:
         """Forget a record; what there was of it."""
-        group, time, number = key
         entry: Entry = self.table.data[key]
         self.table.remove(key)
-        waiting = self._by_group[group]
-        del waiting[bisect_left(waiting, (time, number))]
-        if not waiting:
-            del self._by_group[group]
+        self._unindex(key)
         return entry
 
     def _index(self, key: Key, entry: Entry) -> None:
         group, time, number = key
         insort(self._by_group.setdefault(group, []), (time, number, entry))
+
+    def _unindex(self, key: Key) -> None:
+        group, time, number = key
+        waiting = self._by_group[group]
+        del waiting[bisect_left(waiting, (time, number))]
+        if not waiting:
+            del self._by_group[group]

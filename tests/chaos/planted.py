@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from services.host import host, progress
+from services.host.memory import Memory
 from services.host.segment_plan import SegmentPlan
 from services.host.task import Task
 from services.host.wanted import Wanted
@@ -79,6 +80,7 @@ def epoch_ignored() -> None:
 
     host.wanted_of = kept_wanted
     host.Host._still_ours = ours  # type: ignore[method-assign]
+    host.Host._is_ours = lambda *_: True  # type: ignore[method-assign]
 
 
 def changelog_after_output() -> None:
@@ -108,15 +110,17 @@ def changelog_after_output() -> None:
 
 def window_lost_on_restart() -> None:
     """Aggregates begin anew after a restart: their open windows are gone."""
-    restored = Program.restored
+    rebuild = Memory.rebuild
 
-    def forgetful(self: Any) -> None:
-        for name, table in self.tables.items():
-            if isinstance(self._operators[name.partition("/")[0]], Aggregate):
-                table.data.clear()
-        restored(self)
+    async def forgetful(self: Any, place: Any) -> int:
+        entries = await rebuild(self, place)
+        for operator in self.program._operators.values():
+            if isinstance(operator, Aggregate):
+                for _ in operator.forget():
+                    pass
+        return entries
 
-    Program.restored = forgetful  # type: ignore[method-assign]
+    Memory.rebuild = forgetful  # type: ignore[method-assign]
 
 
 def edge_lost_on_restart() -> None:

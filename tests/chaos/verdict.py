@@ -217,7 +217,7 @@ def _kept(bootstrap: str, plan: SegmentPlan, partition: int, committed: Committe
         asyncio.run(memory.rebuild(remembered.snapshot))
         return oracle.remembered(plan, memory.program, inputs)
     finally:
-        memory.discard()
+        asyncio.run(memory.discard())
 
 
 def _judge_state(verdict: Verdict, where: str, expected: Tables, kept: Tables) -> None:

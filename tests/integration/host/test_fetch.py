@@ -1,6 +1,7 @@
 """Blocks from the real broker: of whatever partition is wanted by the time that its records are there."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -80,6 +81,37 @@ def test_a_partition_that_comes_later_waits_for_no_fetch_of_others(kafka: str, t
             await consumer.stop()
 
     asyncio.run(story())
+
+
+def test_who_asks_where_a_topic_ends_does_not_wait_behind_a_fetch(kafka: str, topic: Callable[..., str]) -> None:
+    """A standby's fetch nearly always waits at the broker, and a takeover begins with that question."""
+    at = TopicPartition(topic("quiet", partitions=1), 0)
+    fetch_wait_s, asked = 2.0, 5
+
+    async def story() -> float:
+        await send_one(kafka, at)
+        consumer = BlockConsumer(
+            bootstrap_servers=kafka,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            fetch_max_wait_ms=int(fetch_wait_s * 1_000),
+        )
+        await consumer.start()
+        try:
+            consumer.assign([at])
+            while await consumer.position(at) < 1:
+                await consumer.getmany(timeout_ms=100)
+            await asyncio.sleep(0.3)  # the next fetch waits at the broker by now
+            begin_s = time.monotonic()
+            for _ in range(asked):
+                assert {at: 1} == await consumer.end_offsets([at])
+                assert {at: 0} == await consumer.beginning_offsets([at])
+            return time.monotonic() - begin_s
+        finally:
+            await consumer.stop()
+
+    assert asyncio.run(story()) < asked * fetch_wait_s / 4
 
 
 @pytest.mark.parametrize("turns", range(4))

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from services.operators.batch import BEGINNING_MS, Batch
 from services.operators.intake import SourceIntake
+from services.operators.table import entries_of
 from services.operators.watermark import InputWatermarks, Upstream
 from topics.flow.specs import Source
 
@@ -32,7 +33,7 @@ def moved(intake: SourceIntake, changelog: dict[tuple[str, bytes], bytes | None]
         changelog.update({(name, key): value for key, value in table.drain()})
     other = fresh()
     for (name, key), value in changelog.items():
-        other.tables[name].restore([(key, value)])
+        other.tables[name].restore(entries_of([(key, value)]))
     return other
 
 
@@ -140,7 +141,7 @@ def test_an_input_is_as_far_as_its_slowest_partition_that_is_not_idle(drawn, mov
         if moves:
             other = InputWatermarks(INPUTS)
             for table_name, table in watermarks.tables.items():
-                other.tables[table_name].restore(table.drain())
+                other.tables[table_name].restore(entries_of(table.drain()))
             assert oracle.reached == {each: other.watermark_ms(each) for each in INPUTS}
             assert watermarks.tables["partitions"].data == other.tables["partitions"].data
             moves = False

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from services.operators.batch import BEGINNING_MS, END_MS, Batch
 from services.operators.keys import field_reader, group_reader, group_values, key_bytes
 from services.operators.program import Program
+from services.operators.table import entries_of
 from services.operators.watermark import InputWatermarks, Upstream
 from services.operators.wiring import flow_program, input_name, segment_program
 from topics.flow.file import parse_graph
@@ -68,8 +69,11 @@ class Task:
         self.watermarks = InputWatermarks(self.upstreams)
         self.tables = {**self.program.tables, **self.watermarks.tables}
         for (name, key), value in self.changelog.items():
-            self.tables[name].restore([(key, value)])
-        self.program.restored()
+            entries = entries_of([(key, value)])
+            if name in self.program.tables:
+                self.program.restore(name, entries)
+            else:
+                self.tables[name].restore(entries)
 
     def process(self, name: str, upstream: int, batch: Batch) -> dict[str, Batch]:
         in_time, late = self.watermarks.admit(name, upstream, batch, now_ms=0)

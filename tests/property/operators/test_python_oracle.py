@@ -13,6 +13,7 @@ from services.operators.batch import Batch
 from services.operators.calls import LocalCaller
 from services.operators.failure import Failure
 from services.operators.python import Python
+from services.operators.table import entries_of
 from topics.flow import specs
 
 MODULE = "functions_for_the_python_oracle"
@@ -117,8 +118,7 @@ def test_state_belongs_to_its_key_and_a_failed_call_leaves_it_as_it_was(drawn, c
         if moves:
             changelog.update(operator.tables["state"].drain())
             operator = make("counting", failures, state=True, by=("k",))
-            operator.tables["state"].restore(list(changelog.items()))
-            operator.restored()
+            operator.restore("state", entries_of(changelog.items()))
     assert expected == found
     assert failed == [(failure.offset, failure.error, failure.attempts) for failure in failures]
     assert states.keys() == operator.tables["state"].data.keys()

@@ -12,6 +12,7 @@ import pytest
 
 from services.operators.batch import BEGINNING_MS, END_MS, Batch
 from services.operators.operator import Operator
+from services.operators.table import entries_of
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,7 @@ def rebuilt(
         changelog.update({(name, key): value for key, value in table.drain()})
     fresh = make()
     for (name, key), value in changelog.items():
-        fresh.tables[name].restore([(key, value)])
-    fresh.restored()
+        fresh.restore(name, entries_of([(key, value)]))
     return fresh
 
 

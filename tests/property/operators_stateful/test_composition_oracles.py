@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from services.operators.batch import BEGINNING_MS, END_MS, Batch
 from services.operators.operator import Operator
 from services.operators.program import Program
+from services.operators.table import Entries
 from topics import expressions
 from topics.flow import specs
 
@@ -43,8 +44,8 @@ class Whole(Operator):
         (out,) = self._program.process(self._program.inputs[port], batch).values()
         return out
 
-    def restored(self) -> None:
-        self._program.restored()
+    def restore(self, name: str, entries: Entries) -> None:
+        self._program.restore(name, entries)
 
 
 def top_talkers(records: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -177,6 +177,6 @@ def test_a_table_that_could_not_be_made_anew_can_be_when_there_is_room(
         with pytest.raises(StateFullError):
             table.clear()
     table.clear()
-    table.update([("a", [1])])
+    table.update({"a": [1]})
     assert [("a", [1])] == list(table.items())
     table.close()

@@ -4,6 +4,7 @@ import pytest
 
 from services.host.edge_headers import RESTS, born_header, rests
 from services.operators.batch import Batch
+from services.operators.table import entries_of
 from services.operators.watermark import InputWatermarks, Upstream
 
 HOUR_MS = 3_600_000
@@ -50,7 +51,7 @@ def test_rest_is_remembered_over_a_restart(edge: InputWatermarks) -> None:
     edge.rest("e", 1)
     other = InputWatermarks({"e": Upstream(partitions=(0, 1), idle_ms=None)})
     for name, table in edge.tables.items():
-        other.tables[name].restore(table.drain())
+        other.tables[name].restore(entries_of(table.drain()))
     assert [("e", 100)] == other.moved(now_ms=1)
 
 

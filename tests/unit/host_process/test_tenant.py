@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaError
 
 from services.host import tenant as tenant_module
 from services.host.blueprint import CannotRunError
@@ -101,6 +102,7 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
                 context=TaskContext("nowhere:1"),
                 broker=SimpleNamespace(),
                 reports=Reports(),
+                is_ours=lambda *slot: True,
                 still_ours=ours,
                 is_elsewhere=lambda *slot: False,
                 drained=ours,
@@ -154,8 +156,8 @@ def test_partitions_are_owned_moved_and_given_up(story: Callable, flow: Callable
         lambda tenant, _: tenant.want(Wanted()),
     )
     assert ["plan", "begin", "own 0@1", "own 1@1"] == NOTES[:4]
-    assert ["release 0", "release 1", "own 1@2", "own 2@1"] == NOTES[4:8]
-    assert ["release 1", "release 2", "stop"] == NOTES[8:]
+    assert ["release 0", "release 1", "own 2@1", "own 1@2"] == NOTES[4:8]
+    assert ["stop"] == NOTES[8:]
 
 
 def test_a_new_text_that_changes_nothing_here_disturbs_nothing(
@@ -245,3 +247,47 @@ def test_standbys_come_and_go(story: Callable, flow: Callable, placement: Callab
         lambda tenant, _: tenant.want(Wanted(flow(), {0: placement()})),
     )
     assert ["plan", "begin", "stand by 3", "stand down 3", "own 0@1"] == NOTES
+
+
+def test_a_partition_that_takes_long_to_give_up_holds_up_nobody_but_itself(
+    story: Callable, flow: Callable, placement: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow function has twenty seconds to end; another partition of the segment may wait to run here meanwhile."""
+    drained = asyncio.Event()
+    release = Noted.release
+
+    async def slow(self: Noted, partition: int) -> None:
+        NOTES.append(f"draining {partition}")
+        await drained.wait()
+        await release(self, partition)
+
+    monkeypatch.setattr(Noted, "release", slow)
+    ours = {0: placement(), 1: placement(partition=1)}
+    newer = {0: placement(epoch=2), 1: ours[1]}
+    story(
+        lambda tenant, _: tenant.want(Wanted(flow(), {0: ours[0]})),
+        lambda tenant, _: tenant.want(Wanted(flow(), {1: ours[1]})),
+        lambda tenant, _: tenant.want(Wanted(flow(), newer)),
+        lambda tenant, _: drained.set(),
+    )
+    assert ["draining 0", "own 1@1", "release 0", "own 0@2"] == NOTES[3:]
+
+
+def test_what_was_given_up_badly_is_given_up_again(
+    story: Callable, flow: Callable, placement: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its seat would stay, and the partition could never come back."""
+    monkeypatch.setattr(tenant_module, "RETRY_S_MIN", 0.0)
+    release, fails = Noted.release, [KafkaError("not now")]
+
+    async def at_first(self: Noted, partition: int) -> None:
+        if fails:
+            raise fails.pop()
+        await release(self, partition)
+
+    monkeypatch.setattr(Noted, "release", at_first)
+    story(
+        lambda tenant, _: tenant.want(Wanted(flow(), {0: placement()})),
+        lambda tenant, _: tenant.want(Wanted(flow(), {0: placement(epoch=2)})),
+    )
+    assert ["release 0", "own 0@2"] == NOTES[3:]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from services.operators.table import Table, encode_key
+from services.operators.table import Table, encode_key, entries_of
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ def test_a_key_comes_back_equal_and_hashable(key: Any) -> None:
     """A key that came back as a list, or as another number, would lose its state in a move."""
     table, other = Table(), Table()
     table.put(key, 1)
-    other.restore(table.drain())
+    other.restore(entries_of(table.drain()))
     assert {key: 1} == other.data
 
 
@@ -26,7 +26,7 @@ def test_a_value_comes_back_equal(value: Any) -> None:
     """State is rebuilt from these bytes alone."""
     table, other = Table(), Table()
     table.put("k", value)
-    other.restore(table.drain())
+    other.restore(entries_of(table.drain()))
     assert {"k": value} == other.data
     assert set() == other.changed
 
@@ -45,7 +45,10 @@ def test_a_drain_tells_each_touched_key_once_with_its_last_value() -> None:
 def test_a_tombstone_removes_what_was_restored() -> None:
     """Otherwise closed windows would open again on another host."""
     table = Table()
-    table.restore([(encode_key("a"), b"\x01"), (encode_key("a"), None), (encode_key("never there"), None)])
+    table.restore(entries_of([(encode_key("a"), b"\x01")]))
+    table.restore(entries_of([(encode_key("b"), b"\x01"), (encode_key("b"), None), (encode_key("never there"), None)]))
+    assert {"a": 1} == table.data
+    table.restore(entries_of([(encode_key("a"), None)]))
     assert {} == table.data
 
 

@@ -11,6 +11,7 @@ from services.operators.join import Join
 from services.operators.operator import Operator
 from services.operators.rolling import Rolling
 from services.operators.summary import Summary
+from services.operators.table import entries_of
 from services.operators.top_k import TopK
 from topics import expressions
 from topics.flow import specs
@@ -33,8 +34,7 @@ def batch(*records: tuple[int, Any], watermark_ms: int = BEGINNING_MS) -> Batch:
 
 def moved(operator: Operator, fresh: Operator) -> Operator:
     for name, table in operator.tables.items():
-        fresh.tables[name].restore(table.drain())
-    fresh.restored()
+        fresh.restore(name, entries_of(table.drain()))
     return fresh
 
 
