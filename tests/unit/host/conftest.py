@@ -39,7 +39,9 @@ class Broker:
         self.commits: list[list[Written]] = []
         """What had been written by each commit, all of it."""
 
-    async def write(self, topic: str, _partition: int, _keys: Any, values: Any, times: Any) -> asyncio.Future[None]:
+    async def write(
+        self, topic: str, _partition: int, _keys: Any, values: Any, times: Any, **_more: Any
+    ) -> asyncio.Future[None]:
         self.writes.append(Written(topic, values, times))
         self.answers.append(asyncio.Future())
         return self.answers[-1]
