@@ -110,6 +110,15 @@ def verify(
     )
 
 
+def message_bytes_max(admin: AdminClient, topics: Sequence[str], *, timeout_s: float = 30.0) -> dict[str, int]:
+    """The largest batch that each of these topics takes, without those that were deleted or that we may not describe.
+
+    Raises ClusterError when no broker answers.
+    """
+    settings = _settings(admin, topics, time.monotonic() + timeout_s, or_denied=True)
+    return {name: int(each["max.message.bytes"]) for name, each in settings.items()}
+
+
 def broker_settings(admin: AdminClient, setting: str, *, timeout_s: float = 30.0) -> dict[int, str]:
     """What each broker that answers has for a setting. Raises ClusterError."""
     deadline_s = time.monotonic() + timeout_s
@@ -181,17 +190,23 @@ def _copies(admin: AdminClient, cluster: ClusterMetadata, deadline_s: float) -> 
     return copies_on(len(_broker_ids(cluster)), laid_down)
 
 
-def _settings(admin: AdminClient, names: Sequence[str], deadline_s: float) -> dict[str, dict[str, str]]:
-    """The settings of each of these topics, without those that were deleted in the meantime."""
+def _settings(
+    admin: AdminClient, names: Sequence[str], deadline_s: float, *, or_denied: bool = False
+) -> dict[str, dict[str, str]]:
+    """The settings of each of these topics, without those that were deleted in the meantime.
+
+    `or_denied`: and without those that we may not describe.
+    """
     if not names:
         return {}
     resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+    passed_over = {KafkaError.UNKNOWN_TOPIC_OR_PART} | ({KafkaError.TOPIC_AUTHORIZATION_FAILED} if or_denied else set())
     settings = {}
     for resource, future in admin.describe_configs(resources, request_timeout=_left_s(deadline_s)).items():
         try:
             entries = _result(future, f"describe topic {resource.name}", deadline_s)
         except KafkaException as fault:
-            if fault.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            if fault.args[0].code() not in passed_over:
                 raise ClusterError(f"cannot describe topic {resource.name}: {fault.args[0].str()}") from fault
         else:
             settings[resource.name] = {name: str(entry.value) for name, entry in entries.items()}

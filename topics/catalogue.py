@@ -264,13 +264,13 @@ SNAPSHOTS: Topic[Any] = Topic(
 
 LANDMARKS = Topic(
     name=names.LANDMARKS,
-    purpose="tasks of a flow that have begun, and where they stood: Kafka forgets offsets that are not committed anew",
+    purpose="where a flow's tasks, and replays of its dead letters, stood: Kafka forgets offsets after some days",
     key="{segment}/{partition}",
     message=Landmark,
     format=Format.MSGPACK,
     retention=Compacted(segment_ms=10 * MINUTE_MS),
-    written_by=("host",),
-    read_by=("host",),
+    written_by=("host", "cli"),
+    read_by=("host", "cli"),
     bytes_max=MIB,
 )
 

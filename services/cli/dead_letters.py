@@ -15,13 +15,16 @@ from services.cli.screen import console, print_json
 from services.registry.changes import flow_of
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
+from services.setaside.bookmark import read_bookmark
 from services.setaside.letters import Letter, read_letters
-from services.setaside.replay import Original, Skipped, choose, read_bookmark, send
+from services.setaside.replay import Choice, Original, Replay, choose, portions
 
 app = typer.Typer(help="Look at the records that a flow could not process, and send them again.", no_args_is_help=True)
 
 FlowName = Annotated[str, typer.Argument(help="The flow's name.")]
 ERROR_SHOWN_MAX = 80
+LOOK_BACK_LETTERS = 10_000
+"""The letters of one record are not further apart than this."""
 
 
 @app.command("list")
@@ -82,29 +85,43 @@ def replay(
     home: HomeOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send the original records of dead letters to their origin topics again, each once; all of them or none."""
+    """Send the original records of dead letters to their origin topics again, each once."""
     address = _address(bootstrap, home, flow)
+    sender = None if dry_run else Replay(address, flow)  # before the bookmark is read: another may be under way
+    bookmark = read_bookmark(address, flow)
     if numbers:
-        letters, bookmark = _chosen(address, flow, numbers), None
+        choices = choose(address, _chosen(address, flow, numbers))
+    elif again:
+        choices = choose(address, read_letters(address, flow))
     else:
-        first = 0 if again else read_bookmark(address, flow)
-        letters = list(read_letters(address, flow, starts=lambda at: first))
-        bookmark = letters[-1].number + 1 if letters else None
-    choices = list(choose(address, letters))
-    originals = [each for each in choices if isinstance(each, Original)]
-    skipped = [each for each in choices if isinstance(each, Skipped)]
-    if letters and not dry_run:
-        send(address, flow, originals, bookmark=bookmark)
-    if as_json:
-        print_json({"flow": flow, "sent": [] if dry_run else _sent(originals), "dry_run": dry_run, "skipped": skipped})
-        return
+        letters = read_letters(address, flow, starts=lambda at: bookmark - LOOK_BACK_LETTERS)
+        choices = choose(address, letters, first=bookmark)
     verb = "would be sent" if dry_run else "sent"
-    for each in originals:
-        place = f"{each.origin.topic}/{each.origin.partition}"
-        console.print(f"letter {each.number}: {verb} to {place}, where it was at offset {each.origin.offset}")
-    for other in skipped:
-        console.print(Text.assemble((f"letter {other.number}: not sent; ", "yellow"), other.why), soft_wrap=True)
-    console.print(f"{len(originals)} {verb}, {len(skipped)} not" if choices else "There is nothing to replay.")
+    sent: list[dict[str, Any]] = []
+    skipped: list[dict[str, Any]] = []
+    for portion in portions(choices):
+        if sender is not None:
+            sender.send(portion, bookmark_at=None if numbers else max(bookmark, portion[-1].number + 1))
+        for each in portion:
+            if isinstance(each, Original):
+                sent.append({"number": each.number, "origin": each.origin})
+            else:
+                skipped.append({"number": each.number, "why": each.why})
+            if not as_json:
+                console.print(_told(each, verb), soft_wrap=True)
+    if as_json:
+        print_json({"flow": flow, "sent": [] if dry_run else sent, "dry_run": dry_run, "skipped": skipped})
+    else:
+        some = f"{len(sent)} {verb}, {len(skipped)} not"
+        console.print(some if sent or skipped else "There is nothing to replay.")
+
+
+def _told(choice: Choice, verb: str) -> Text:
+    if isinstance(choice, Original):
+        at = choice.origin
+        place = f"{at.topic}/{at.partition}, where it was at offset {at.offset}"
+        return Text(f"letter {choice.number}: {verb} to {place}")
+    return Text.assemble((f"letter {choice.number}: not sent; ", "yellow"), choice.why)
 
 
 def _address(bootstrap: str | None, home: Any, flow: str) -> str:
@@ -127,10 +144,6 @@ def _chosen(address: str, flow: str, numbers: list[int]) -> list[Letter]:
 
 def _from(address: str, flow: str, first: int) -> Iterator[Letter]:
     return read_letters(address, flow, starts=lambda at: first)
-
-
-def _sent(originals: list[Original]) -> list[dict[str, Any]]:
-    return [{"number": each.number, "origin": each.origin} for each in originals]
 
 
 def _cells(each: Letter) -> tuple[str, ...]:
@@ -157,6 +170,7 @@ def _values(each: Letter) -> dict[str, Any]:
         "key": _text(letter.key),
         "value": _text(letter.value),
         "headers": {header.name: _text(header.value) for header in letter.headers},
+        "timestamp_ms": letter.timestamp_ms,
         "cut": letter.cut,
         "computed": letter.computed,
     }

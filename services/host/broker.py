@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from topics.admin import ClusterError, Difference, connect, ensure
+from topics.admin import ClusterError, Difference, connect, ensure, message_bytes_max
 from topics.topic import Declaration
 
 TIMEOUT_S = 20.0
@@ -25,6 +25,13 @@ class Broker:
         except KafkaException as fault:
             raise ClusterError(f"no broker answered: {fault.args[0].str()}") from fault
         return {name: len(topic.partitions) for name, topic in cluster.topics.items() if topic.error is None}
+
+    async def bytes_max(self, topics: Collection[str]) -> dict[str, int]:
+        """The largest batch that each of these topics takes, without those that are not there or may not be asked.
+
+        Raises ClusterError when no broker answers.
+        """
+        return await asyncio.to_thread(message_bytes_max, self._admin, sorted(topics), timeout_s=TIMEOUT_S)
 
     async def ensure(self, declarations: Sequence[Declaration]) -> tuple[Difference, ...]:
         """Makes the topics that are missing; how the others differ. Raises ClusterError."""

@@ -50,13 +50,17 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One topic that a segment writes. `by`: the fields that choose an edge's partition; None: the task's own."""
+    """One topic that a segment writes. `by`: the fields that choose an edge's partition; None: the task's own.
+
+    `bytes_max`: the largest batch that a sink's topic takes, as the broker said when the plan was made.
+    """
 
     stream: str
     topic: str
     partitions: int
     sink: Sink | None
     by: tuple[str, ...] | None
+    bytes_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +126,17 @@ class SegmentPlan:
 
 
 def plan_segment(
-    graph: FlowGraph, segment_id: str, topic_partitions: Mapping[str, int], reads: Sequence[TappedEdge] = ()
+    graph: FlowGraph,
+    segment_id: str,
+    topic_partitions: Mapping[str, int],
+    reads: Sequence[TappedEdge] = (),
+    *,
+    bytes_max: Mapping[str, int] | None = None,
 ) -> SegmentPlan:
     """The plan of one segment. `topic_partitions`: of the flow's source and sink topics, as the broker has them.
 
-    `reads`: edges that other flows serve; they have the same partitions and as many writers.
+    `reads`: edges that other flows serve; they have the same partitions and as many writers. `bytes_max`: of the sink
+    topics, where the broker has told.
     """
     segment = next(each for each in graph.segments if each.id == segment_id)
     sources = {source.name: source for source in graph.spec.sources}
@@ -153,7 +163,8 @@ def plan_segment(
     def output_of(edge: Edge) -> Output:
         if edge.kind == "sink":
             sink = sinks[edge.target]
-            return Output(edge.stream, sink.topic, _count(topic_partitions, sink.topic, sink.name), sink, None)
+            count = _count(topic_partitions, sink.topic, sink.name)
+            return Output(edge.stream, sink.topic, count, sink, None, (bytes_max or {}).get(sink.topic))
         topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
         if edge.rekey:
             return Output(edge.stream, topic, edge.rekey.partitions, None, edge.rekey.by)

@@ -39,6 +39,7 @@ def dead_letter(flow: str, failure: Failure, origin: Origin, originals: Mapping[
         headers=tuple(Header(name, text) for name, text in original.headers) if original is not None else (),
         cut=is_cut,
         computed=None if original is not None else "one" if failure.offset >= 0 else "several",
+        timestamp_ms=original.timestamp if original is not None and original.timestamp >= 0 else None,
     )
     topic = dead_letter_topic(flow)
     return topic, catalogue.DEAD_LETTERS.key_of(letter), catalogue.DEAD_LETTERS.codec.encode(letter, topic=topic)

@@ -339,7 +339,7 @@ class Task:
             await self._outputs.write_edges(outputs, parcel, now_ms)
             has_results = has_results or any(outputs.values())
             if self._failures:
-                await self._note_failures(parcel, records, now_ms)
+                await self._note_failures(input_name, parcel, records, now_ms)
             self.meter.resumed()
         self.meter.dropped += parcel.dropped
         if parcel.late.values:
@@ -355,13 +355,14 @@ class Task:
             return next(pieces, None)
         return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)
 
-    async def _note_failures(self, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
+    async def _note_failures(self, name: str, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
         self._failures.clear()
         self.meter.dead_letters += len(failures)
         wanted = {failure.offset for failure in failures}
         originals = parcel.originals
-        if self.plan.inputs[0].source is not None and any(offset not in originals for offset in wanted):
+        is_source = self._inputs.by_name[name].plan.source is not None
+        if is_source and any(offset not in originals for offset in wanted):
             originals = {record.offset: record for record in records if record.offset in wanted}
         may_write = self._thread is None or self._streaks.is_clean
         await self._dead_letters.add(failures, parcel.origin, originals, now_ms=now_ms, may_write=may_write)

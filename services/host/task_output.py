@@ -36,7 +36,11 @@ class TaskOutputs:
         self._newest_ms = BEGINNING_MS
         """The latest time that the clock has told: one that jumps back must not make old records of new ones."""
         self._sinks = [
-            (output, SinkEncoder(output.sink, failures=failures), Partitioner(output.partitions, partition))
+            (
+                output,
+                SinkEncoder(output.sink, failures=failures, bytes_max=output.bytes_max),
+                Partitioner(output.partitions, partition),
+            )
             for output in plan.outputs
             if output.sink is not None
         ]
@@ -103,7 +107,9 @@ class TaskOutputs:
     async def _write_sink(self, output: Output, results: Encoded, partitioner: Partitioner) -> Written | None:
         spread = partitioner.spread(results.keys)
         if isinstance(spread, int):
-            return await self._writer.write(output.topic, spread, results.keys, results.values, results.times)
+            return await self._writer.write(
+                output.topic, spread, results.keys, results.values, results.times, bytes_max=output.bytes_max
+            )
         written = None
         positions: dict[int, list[int]] = {}
         for position, partition in enumerate(spread):
@@ -116,6 +122,7 @@ class TaskOutputs:
                 [results.keys[i] for i in chosen],
                 [results.values[i] for i in chosen],
                 [results.times[i] for i in chosen],
+                bytes_max=output.bytes_max,
             )
         return written
 

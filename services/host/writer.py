@@ -22,6 +22,7 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from aiokafka.producer import sender
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from services.host.ending import end
 from services.host.fencing import fence
@@ -73,6 +74,7 @@ class Writer:
             compression_type=params.compression,
             linger_ms=0,
         )
+        self._compression = self._producer._message_accumulator._compression_type
         self._sent: list[tuple[str, Written]] = []
         self._partitions: set[TopicPartition] = set()
         """The partitions of the open transaction, or of the last one."""
@@ -129,9 +131,11 @@ class Writer:
         times_ms: Iterable[int],
         *,
         headers: Headers = NO_HEADERS,
+        bytes_max: int | None = None,
     ) -> Written | None:
         """Hand records over, in order, all with these headers. Returns when they are on their way; `commit` waits.
 
+        `bytes_max`: the largest batch that the topic takes, if that may be less than ours; None: it is not.
         What it returns tells when the broker has answered for the last of them; None if there are none.
         """
         written = None
@@ -141,7 +145,7 @@ class Writer:
             if not self._open:
                 await self._begin()
             self._partitions.add(TopicPartition(topic, partition))
-            for batch in self._batches(keys, values, times_ms, headers):
+            for batch in self._batches(keys, values, times_ms, headers, bytes_max or BATCH_BYTES_MAX):
                 self.bytes_written += batch._builder.size()
                 written = await self._producer.send_batch(batch, topic, partition=partition)
                 self._sent.append((topic, written))
@@ -167,19 +171,20 @@ class Writer:
         values: Sequence[bytes | None],
         times_ms: Iterable[int],
         headers: Headers,
+        bytes_max: int,
     ) -> Iterable[Any]:
-        batch, append, count = self._new_batch()
+        batch, append, count = self._new_batch(bytes_max)
         for key, value, time_ms in zip(keys, values, times_ms, strict=True):
             if append(count, time_ms, key, value, headers) is None:
                 yield _closed(batch, count)
-                batch, append, count = self._new_batch()
+                batch, append, count = self._new_batch(bytes_max)
                 append(0, time_ms, key, value, headers)
             count += 1
         if count:
             yield _closed(batch, count)
 
-    def _new_batch(self) -> tuple[Any, Any, int]:
-        batch = self._producer.create_batch()
+    def _new_batch(self, bytes_max: int) -> tuple[Any, Any, int]:
+        batch = BatchBuilder(min(bytes_max, BATCH_BYTES_MAX), self._compression, is_transactional=True)
         return batch, batch._builder.append, 0
 
     async def commit(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> dict[str, int]:
@@ -194,7 +199,10 @@ class Writer:
             waited = f"not committed in {self._patience_s:.0f} s"
             raise WriteError(f"{self.transactional_id}: {waited}") from RequestTimedOutError(waited)
         except MessageSizeTooLargeError as error:
-            raise WriteError(f"{self.transactional_id}: the broker refuses a record as too large: {error!r}") from error
+            raise WriteError(
+                f"{self.transactional_id}: the broker refuses a record as too large for {self._refusing(error)}; raise "
+                "max.message.bytes there to what it was when this host began with the segment, or start the host anew"
+            ) from error
         except InvalidTimestampError as error:
             raise WriteError(
                 f"{self.transactional_id}: the broker refuses a record's time on {self._refusing(error)}: it is too "

@@ -1,8 +1,8 @@
 """The caller of a function that runs in another process: it notices when that one hangs or dies, and goes on without.
 
-A record at which the child hangs has failed, and so has one that ends a fresh child: one that has just begun has leaked
-nothing yet. All others go on in another child, since a child keeps nothing between chunks that matters. A function that
-hangs or dies again and again without one success in between is broken.
+A record at which the child hangs has failed, and so has one that ends a fresh child which has nothing else in hand: one
+that has just begun has leaked nothing yet. All others go on in another child, since a child keeps nothing between
+chunks that matters. A function that hangs or dies again and again without one success in between is broken.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ import structlog
 from services.embedded.spawn import leashed
 from services.isolated.child import EXIT_MEMORY
 from services.isolated.wire import LENGTH_BYTES, Progress, Started, length, packed, unpacked
-from services.operators.calls import WASTED_S_MAX, Answers, BrokenFunctionError, Chunk, Error
+from services.operators.calls import AT_A_TIME_MAX, WASTED_S_MAX, Answers, BrokenFunctionError, Chunk, Error
 from services.operators.functions import FunctionError
 from topics.flow import specs
 
@@ -33,6 +33,8 @@ LOOK_S_MAX = 2 * LOOK_EVERY_S
 """What one look may add to the time that a child has taken, however long the machine stood still before it."""
 BAD_IN_A_ROW_MAX = 5
 """So many records that hang or kill, and no other between them, and the function is given up."""
+ENDING_S_MAX = 5.0
+"""How long a child that has hung up may take to end; one that dies of a fault may have to write its core first."""
 
 
 MEMORY_MB, MEMORY_MB_MIN = 512, 64
@@ -88,12 +90,15 @@ class IsolatedCaller:
 
     def _call(self, chunk: Chunk) -> Answers:
         """In parts, each in order. A child that ends takes the answers of its part along: what came before the record
-        that it had in hand is called again first, then that record, in a fresh child."""
+        that it had in hand is called again first, then that record, in a fresh child. If that ends as well, any of the
+        records that a blocking function has in hand at the same time may be to blame: they go in one by one."""
         whole = Answers([])
         states = list(chunk.states)
         count = len(chunk.records)
-        until, hung_at = count, None
+        until, hung_at, alone_until = count, None, 0
         while (start := len(whole.results)) < count:
+            if start < alone_until:
+                until = start + 1
             child = self._running()
             was_fresh = child.is_fresh
             groups = chunk.groups[start:until] if chunk.groups is not None else None
@@ -105,9 +110,11 @@ class IsolatedCaller:
                 if ended.at > 0:
                     until = start + ended.at
                     hung_at = until if ended.hung else None
-                elif ended.hung or was_fresh:
+                elif ended.hung or (was_fresh and until == start + 1):
                     self._fail(whole, ended)
-                    until = count
+                    until, alone_until = count, 0
+                elif was_fresh:
+                    alone_until = min(start + AT_A_TIME_MAX, count)
                 continue
             _add(whole, answers, states)
             if answers.given_up is not None:
@@ -246,7 +253,10 @@ class _Child:
 
     def _ended(self) -> _ChildEndedError:
         at = self._progress.done
-        code = self._process.wait()
+        try:
+            code = self._process.wait(ENDING_S_MAX)
+        except subprocess.TimeoutExpired:
+            return _ChildEndedError(at, "closed its connection to the host without ending", hung=False)
         if code == EXIT_MEMORY:
             return _ChildEndedError(at, f"took more than {self._params.memory_bytes >> 20} MB of memory", hung=False)
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

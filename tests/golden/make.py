@@ -236,6 +236,7 @@ SAMPLES: tuple[Message, ...] = (
         headers=(Header(name="trace", value=b"\x00\x01"), Header(name="empty", value=None)),
         cut=True,
         computed="one",
+        timestamp_ms=1_763_264_649_321,
     ),
     LateRecord(
         flow="top-talkers",

@@ -20,6 +20,7 @@ class DeadLetter(Message, frozen=True, kw_only=True):
     In JSON the original bytes are base64. `value` None is a tombstone, as in Kafka. `cut`: the original was too large
     to keep here and `value` is only its beginning; a replay reads it again at its origin. `computed`: `value` is what
     the operator saw, computed from the one record at the origin or from several (the offset then means nothing).
+    `timestamp_ms`: Kafka's timestamp of the original, where that is at hand.
     """
 
     flow: Name
@@ -33,6 +34,7 @@ class DeadLetter(Message, frozen=True, kw_only=True):
     headers: tuple[Header, ...] = ()
     cut: bool = False
     computed: Literal["one", "several"] | None = None
+    timestamp_ms: TimeMs | None = None
 
 
 class LateRecord(Message, frozen=True, kw_only=True):

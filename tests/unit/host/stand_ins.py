@@ -36,7 +36,9 @@ class Broker:
         self.offsets: list[Mapping[TopicPartition, tuple[int, str]]] = []
         """Of the inputs, with each commit."""
 
-    async def write(self, topic: str, _partition: int, _keys: Any, values: Any, times: Any) -> asyncio.Future[None]:
+    async def write(
+        self, topic: str, _partition: int, _keys: Any, values: Any, times: Any, **_more: Any
+    ) -> asyncio.Future[None]:
         self.writes.append(Written(topic, values, times))
         self.answers.append(asyncio.Future())
         return self.answers[-1]

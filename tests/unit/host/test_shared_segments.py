@@ -88,6 +88,9 @@ class Cluster:
     async def partitions(self) -> dict[str, int]:
         return {**COUNTS, "f-out": 4}
 
+    async def bytes_max(self, _topics: Any) -> dict[str, int]:
+        return {}
+
     async def ensure(self, _declarations: Any) -> tuple[()]:
         return ()
 

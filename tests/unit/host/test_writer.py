@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import InvalidTimestampError, MessageSizeTooLargeError
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from services.host.writer import WriteError, Writer
+from services.operators.encode import RECORD_OVERHEAD_BYTES
 from tests.waiting import until_async
 
 OFFSETS = {TopicPartition("source", 0): (7, "")}
@@ -136,3 +138,37 @@ def test_a_commit_of_offsets_alone_asks_for_no_partition() -> None:
         assert ["begin", "offsets of group", "commit"] == broker.done
 
     asyncio.run(story())
+
+
+def test_no_batch_is_larger_than_its_topic_takes() -> None:
+    """The limit of a topic counts for all records that go out together, and ours is far larger."""
+
+    async def story() -> None:
+        broker = SlowBroker()
+        writer = await writing_to(broker)
+        sizes = []
+
+        async def send_batch(batch: Any, _topic: str, *, partition: int) -> asyncio.Future[Any]:
+            sizes.append((partition, batch._builder.size(), batch.record_count()))
+            return broker.acknowledged
+
+        broker.send_batch = send_batch  # type: ignore[method-assign]
+        await writer.write("narrow", 0, [b"k"] * 50, [b"x" * 100] * 50, [0] * 50, bytes_max=1_000)
+        await writer.write("wide", 1, [b"k"] * 50, [b"x" * 100] * 50, [0] * 50)
+        assert 50 == sum(count for partition, _, count in sizes if partition == 0)
+        assert 1_000 >= max(size for partition, size, _ in sizes if partition == 0)
+        assert [50] == [count for partition, _, count in sizes if partition == 1]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("key", "value_bytes"), [(None, 10), (b"k", 100), (b"k" * 300, 3_000), (b"k" * 70_000, 3_000_000)]
+)
+def test_a_record_takes_no_more_than_key_value_and_the_overhead_that_is_reckoned_with(
+    key: bytes | None, value_bytes: int
+) -> None:
+    """Else one that seemed to fit would be refused, and park its partition."""
+    batch = BatchBuilder(1_000, 0, is_transactional=True)
+    assert batch.append(timestamp=1_700_000_000_000, key=key, value=b"x" * value_bytes) is not None
+    assert batch._builder.size() <= len(key or b"") + value_bytes + RECORD_OVERHEAD_BYTES

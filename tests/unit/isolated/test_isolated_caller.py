@@ -52,6 +52,18 @@ def dies(record):
         os.kill(os.getpid(), 11)
     return record
 
+def kills_the_others(record):
+    if record["kills"]:
+        os.kill(os.getpid(), 11)
+    time.sleep(0.1)
+    return record
+
+def hangs_up(record):
+    if record["n"] == 1:
+        os.closerange(3, 64)
+        time.sleep(3600)
+    return record
+
 def grows(record):
     grown.append(bytearray(8_000_000))
     return {"n": record["n"]}
@@ -146,6 +158,27 @@ def test_only_the_record_that_hangs_or_kills_fails(
     assert list(bad) == sorted(answers.errors)
     for n, word in bad.items():
         assert word in answers.errors[n].text
+
+
+@pytest.mark.parametrize("which", [(7,), (0,), (5, 6), (2, 20)])
+def test_of_records_in_hand_at_the_same_time_only_the_one_that_kills_fails(
+    make: Callable[..., IsolatedCaller], which: tuple[int, ...]
+) -> None:
+    """A blocking function has eight in hand when one of them ends its process; the first of them is not to blame."""
+    chunk = Chunk([{"n": n, "kills": n in which} for n in range(24)])
+    answers = make("kills_the_others", blocking=True).call(chunk)
+    assert [[] if n in which else [n] for n in range(24)] == numbers(answers.results)
+    assert list(which) == sorted(answers.errors)
+
+
+def test_a_child_that_hangs_up_without_ending_is_ended(
+    make: Callable[..., IsolatedCaller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function may close what is not its own. Its task waited for the end of the process without limit."""
+    monkeypatch.setattr("services.isolated.caller.ENDING_S_MAX", 0.2)
+    answers = make("hangs_up").call(records(3))
+    assert [[0], [], [2]] == numbers(answers.results)
+    assert "without ending" in answers.errors[1].text
 
 
 def test_a_function_that_leaks_gets_a_fresh_process_and_loses_nothing(make: Callable[..., IsolatedCaller]) -> None:

@@ -91,3 +91,17 @@ def test_a_value_that_the_codec_cannot_carry_fails_alone() -> None:
     assert [{"n": 1}, {"n": 3}] == [msgspec.msgpack.decode(raw) for raw in encoded.values]
     assert ([0, 2], [10, 12]) == (list(encoded.times), list(encoded.offsets))
     assert [("s", 11, {"n": 2**70})] == [(each.operator, each.offset, each.value) for each in failures]
+
+
+def test_a_result_that_is_larger_than_its_topic_takes_fails_alone() -> None:
+    """The broker would refuse it with all that is in its transaction, whenever it is tried anew."""
+    failures: list[Failure] = []
+    encoder = SinkEncoder(Sink("s", "in", "narrow", key="k"), failures=failures, bytes_max=1_000)
+    sizes = [10, 600, 2_000, 890, 10, 900]
+    values = [{"k": "k" * (20 if n == 3 else 1), "x": "x" * size} for n, size in enumerate(sizes)]
+    encoded = encoder.encode(Batch(values, [None] * 6, list(range(6)), range(10, 16), 0))
+    assert [10, 600, 10, 900] == [len(msgspec.json.decode(raw)["x"]) for raw in encoded.values]
+    assert ([0, 1, 4, 5], [10, 11, 14, 15]) == (list(encoded.times), list(encoded.offsets))
+    assert [b"k"] * 4 == encoded.keys
+    assert [("s", 12), ("s", 13)] == [(each.operator, each.offset) for each in failures]
+    assert "it takes 2,097 bytes; topic narrow takes 1,000 (max.message.bytes)" == failures[0].error

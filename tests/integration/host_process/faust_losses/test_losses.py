@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from services.host.writer import Writer
 from services.setaside.letters import read_letters
@@ -98,13 +99,38 @@ def test_plain_faust_commits_although_a_send_failed(plain: Callable) -> None:
 
 
 @BOTH
+def test_our_result_that_the_sink_does_not_take_is_a_dead_letter(ours: Callable, delivery: str) -> None:
+    """All others have their places, however many of them are written at a time: together they are too large, too."""
+    many = range(10 * COUNT)
+    side = ours("oversize", delivery=delivery, sink_config=TIGHT)
+    side.feed(many)
+    side.start()
+    side.until_results([n for n in many if n != HELD])
+    side.until(lambda: side.committed() >= len(many), "all is committed")
+    assert [n for n in many if n != HELD] == side.results()
+    letters: list[Any] = [each.letter for each in read_letters(side.bootstrap, side.stage.name)]
+    assert [(HELD, HELD)] == [(letter.origin.offset, json.loads(letter.value)["n"]) for letter in letters]
+    assert "takes 1,000 (max.message.bytes)" in letters[0].error
+
+
+@BOTH
 def test_our_segment_parks_when_a_result_is_refused(ours: Callable, delivery: str) -> None:
     """Nothing is committed until the broker has taken all of it; a person reads why."""
-    side = ours("oversize", delivery=delivery, sink_config=TIGHT)
-    side.feed(ALL)
+    side = ours("oversize", delivery=delivery)
     side.start()
+    alter_topic(side.bootstrap, side.sink, TIGHT)  # after it was asked
+    side.feed(ALL)
     side.until(lambda: parked(side, "too large"), "it parks with its reason")
     assert side.committed() <= HELD
+
+
+def alter_topic(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+    ]
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(timeout=30)
 
 
 def parked(side: Any, words: str) -> bool:
