@@ -229,7 +229,8 @@ FIG_2B = Experiment(
     reading="The target of 1/20 for the time to decide is held against the paper's centralised descent, which prices "
     "every candidate from scratch; that time is estimated (the small case says how well). **Against our own "
     "incremental descent ants take as long or longer**: one query takes them a few round trips of a wide-area network, "
-    "at this size more than all of the descent, and 1/20 of that is less than a single round trip. "
+    "with few queries several times as long as all of the descent and with 100 about as long, and 1/20 of that is less "
+    "than a single round trip. "
     "The ants' time hardly grows with the tasks that already run, the descent's at least as fast as they do; rows tell "
     "both as exponents, and from how many tasks on the descent would take longer (extrapolated) "
     "([0051](decisions/0051-time-to-decide.md), [0287](decisions/0287-whose-time-is-judged.md))",
