@@ -59,10 +59,11 @@ def test_of_two_inputs_only_that_of_the_source_gives_originals(operators: tuple[
     graph = parse_graph(FLOW.replace("OPERATORS", "\n".join(operators)))
     segment = next(each for each in graph.segments if "all" in each.operators)
     plan = plan_segment(graph, segment.id, {"orders": 1, "returns": 1, "results": 1})
-    edge = next(each.name for each in plan.inputs if each.source is None)
+    edge, writer = next((each.name, each.writer) for each in plan.inputs if each.source is None)
+    assert writer is not None
     original = msgspec.json.encode(VALUE)
     block = Block(
-        segment="other",
+        segment=writer,
         partition=0,
         epoch=1,
         watermark_ms=0,
