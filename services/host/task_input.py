@@ -22,6 +22,9 @@ from services.operators.watermark import InputWatermarks, Upstream
 from topics.catalogue import EDGE
 from topics.messages import Origin
 
+NOBODY = -1
+"""The partition that stands for the writers of an input that has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
@@ -64,7 +67,12 @@ class TaskInputs:
 
     def __init__(self, plans: Sequence[Input], partition: int) -> None:
         self.by_name = {each.name: TaskInput(each, partition) for each in plans if partition < each.partitions}
-        self._watermarks = InputWatermarks({name: each.upstream for name, each in self.by_name.items()})
+        upstream = {name: each.upstream for name, each in self.by_name.items()}
+        # Of an input with fewer partitions than others nothing comes to the last tasks: nobody there may wait for it.
+        absent = [each.name for each in plans if each.name not in self.by_name]
+        self._watermarks = InputWatermarks({**upstream, **{name: Upstream([NOBODY], None) for name in absent}})
+        for name in absent:
+            self._watermarks.rest(name, NOBODY)
 
     def watermark_ms(self, name: str) -> int:
         """How far event time has come on an input."""
