@@ -62,6 +62,13 @@ class TaskInput:
         return Upstream(partitions, self.plan.idle_ms)
 
 
+class NewWriterError(Exception):
+    """A partition of the segment before ours writes to an edge, and our plan does not know it yet.
+
+    Its source topic has grown. The registry tells all hosts, but they do not hear it at the same instant.
+    """
+
+
 class TaskInputs:
     """All inputs of a task, and the watermarks over them."""
 
@@ -164,6 +171,12 @@ class TaskInputs:
             # What a former revision's segment computed; the present one sends all of it anew.
             nothing = Batch.empty(self.watermark_ms(name))
             return Parcel(nothing, nothing, [], Origin(block.origin_topic, block.origin_partition, 0))
+        if block.partition >= each.plan.upstream_partitions:
+            raise NewWriterError(
+                f"{at.topic}[{at.partition}]: partition {block.partition} of {block.segment} writes to it, and "
+                f"{each.plan.upstream_partitions} were known when this task began; it begins anew with the registry's "
+                "next word"
+            )
         sent = Batch(block.values, block.keys, block.times_ms, block.offsets, block.watermark_ms)
         batch, late = self._watermarks.admit(name, block.partition, sent, now_ms=now_ms)
         if rests(record.headers):
