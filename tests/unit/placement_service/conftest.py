@@ -73,7 +73,8 @@ class Office:
             changed_ms=0,
         )
         self.view.take(flow)
-        known = {"shop": KnownFlow(flow, GRAPH, {SEGMENT: self.partitions})} if self.has_read else {}
+        counted = KnownFlow(flow, GRAPH, {SEGMENT: self.partitions}, {"orders": self.partitions})
+        known = {"shop": counted} if self.has_read else {}
         live = frozenset(self.live - set(self.lost_since_ms))
         entries = self.conductor.look(
             Situation(self.view, self.now_ms, live, self.lost_since_ms, known, self.leader_terms)
