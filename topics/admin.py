@@ -1,7 +1,8 @@
 """Topics on a live cluster: created when missing, and compared with the catalogue when they exist.
 
-A topic that is not as declared is never changed and never silently used: `ensure` reports every difference, and its
-caller decides. Many processes may call `ensure` at once; the one that comes second finds the topic there.
+A topic that is not as declared is never silently used: `ensure` reports every difference, and its caller decides. It
+changes nothing but the number of partitions, upwards, of topics that are declared to grow with others. Many processes
+may call `ensure` at once; the one that comes second finds the topic there.
 """
 
 import time
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewTopic
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewPartitions, NewTopic
 
 from topics.topic import Declaration, copies_on
 
@@ -75,15 +76,21 @@ def connect(bootstrap: str) -> AdminClient:
 
 
 def ensure(admin: AdminClient, declarations: Sequence[Declaration], *, timeout_s: float = 30.0) -> Ensured:
-    """Creates the topics that are missing, waits until they can be used, and compares all of them.
+    """Creates what is missing, topics and partitions of those that may grow, waits until it can be used, and compares
+    all of them.
 
-    Raises ClusterError when no broker answers in time, or when one refuses to create a topic.
+    Raises ClusterError when no broker answers in time, or when one refuses to create a topic or partitions.
     """
     deadline_s = time.monotonic() + timeout_s
     cluster = _metadata(admin, deadline_s)
     missing = [declared for declared in declarations if declared.name not in cluster.topics]
+    small = [declared for declared in declarations if declared.may_grow and _is_small(cluster, declared)]
     created = _create(admin, missing, _copies(admin, cluster, deadline_s), deadline_s) if missing else ()
-    while not all(_usable(cluster, declared.name) for declared in missing):
+    if small:
+        _enlarge(admin, small, deadline_s)
+    while not all(_usable(cluster, each.name) for each in (*missing, *small)) or any(
+        _is_small(cluster, each) for each in small
+    ):
         time.sleep(POLL_S)
         cluster = _metadata(admin, deadline_s)
     return Ensured(created, verify(admin, declarations, timeout_s=_left_s(deadline_s)))
@@ -175,6 +182,19 @@ def _create(admin: AdminClient, declarations: Sequence[Declaration], copies: int
     return tuple(sorted(created))
 
 
+def _enlarge(admin: AdminClient, declarations: Sequence[Declaration], deadline_s: float) -> None:
+    """Asks for the missing partitions of all topics at once; those that someone else added meanwhile are as good."""
+    wanted = [NewPartitions(declared.name, declared.partitions) for declared in declarations]
+    for name, future in admin.create_partitions(wanted, request_timeout=_left_s(deadline_s)).items():
+        try:
+            _result(future, f"add partitions to topic {name}", deadline_s)
+        except KafkaException as fault:
+            if fault.args[0].code() != KafkaError.INVALID_PARTITIONS:
+                raise ClusterError(
+                    f"the cluster refused to add partitions to topic {name}: {fault.args[0].str()}"
+                ) from fault
+
+
 def _copies(admin: AdminClient, cluster: ClusterMetadata, deadline_s: float) -> int:
     """Copies of each partition on this cluster. One of its brokers is asked; where it may not tell, size decides."""
     broker = ConfigResource(ConfigResource.Type.BROKER, str(min(cluster.brokers)))
@@ -224,6 +244,12 @@ def _usable(cluster: ClusterMetadata, name: str) -> bool:
     """Whether a topic is there and each of its partitions has a leader."""
     topic = cluster.topics.get(name)
     return topic is not None and topic.error is None and all(p.leader >= 0 for p in topic.partitions.values())
+
+
+def _is_small(cluster: ClusterMetadata, declared: Declaration) -> bool:
+    """Whether a topic is there with fewer partitions than declared."""
+    topic = cluster.topics.get(declared.name)
+    return topic is not None and topic.error is None and len(topic.partitions) < declared.partitions
 
 
 def _broker_ids(cluster: ClusterMetadata) -> set[int]:

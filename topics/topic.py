@@ -93,21 +93,22 @@ class Topic(Generic[M]):
             return None
         return self.key.format(**{field: getattr(message, field) for field in message.__struct_fields__}).encode()
 
-    def declare(self, *, partitions: int | None = None, **parts: str | int) -> "Declaration":
+    def declare(self, *, partitions: int | None = None, may_grow: bool = False, **parts: str | int) -> "Declaration":
         """This topic with its name's parts filled in, and its partitions where the catalogue leaves them open."""
         count = self.partitions if self.partitions is not None else partitions
         assert count is not None, f"{self.name}: say how many partitions"
         assert partitions in (None, count), f"{self.name} has {count} partitions, not {partitions}"
-        return Declaration(topic=self, name=names.fill(self.name, **parts), partitions=count)
+        return Declaration(topic=self, name=names.fill(self.name, **parts), partitions=count, may_grow=may_grow)
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """A topic as it should be on a cluster."""
+    """A topic as it should be on a cluster. `may_grow`: if it has fewer partitions there, it gets the missing ones."""
 
     topic: Topic[Any]
     name: str
     partitions: int
+    may_grow: bool = False
 
     def settings(self, copies: int) -> dict[str, str]:
         """Every topic setting that we rely on, spelled out, whatever the brokers' defaults are."""

@@ -1,6 +1,6 @@
 """`stigmergy flows`: every flow, whether it runs, how far it is behind, and what is wrong with it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -10,10 +10,13 @@ from rich.text import Text
 from services.cli.cluster import BootstrapOption, Cluster, cluster_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
+from services.placement.params import RECOUNT_S
 from services.registry.liveness import live_hosts
 from services.registry.snapshot import read_registry
+from services.registry.submit import count_topics
 from services.registry.view import RegistryView
 from services.sharing.words import lingers_for, shared_lines
+from topics.messages import Placement
 
 app = typer.Typer()
 
@@ -50,7 +53,8 @@ def show_flows(rows: Sequence[dict[str, Any]]) -> None:
 
 def look_at_flows(cluster: Cluster) -> list[dict[str, Any]]:
     """One row a flow, as the cluster tells now."""
-    return flow_rows(read_registry(cluster.bootstrap), live_hosts(cluster.bootstrap, silent_s=cluster.silent_s))
+    live = live_hosts(cluster.bootstrap, silent_s=cluster.silent_s)
+    return flow_rows(read_registry(cluster.bootstrap), live, count_topics(cluster.bootstrap))
 
 
 def trouble_lines(rows: Sequence[dict[str, Any]], *, flow: str | None = None) -> list[Text]:
@@ -63,12 +67,15 @@ def trouble_lines(rows: Sequence[dict[str, Any]], *, flow: str | None = None) ->
     ]
 
 
-def flow_rows(view: RegistryView, live: Collection[str]) -> list[dict[str, Any]]:
-    """One row a flow, by name. `live` are the hosts that live: what the others said last means nothing."""
-    return [_row(view, name, live) for name in sorted(view.flows)]
+def flow_rows(view: RegistryView, live: Collection[str], topics: Mapping[str, int]) -> list[dict[str, Any]]:
+    """One row a flow, by name. `live` are the hosts that live: what the others said last means nothing.
+
+    `topics`: how many partitions the topics of the cluster have.
+    """
+    return [_row(view, name, live, topics) for name in sorted(view.flows)]
 
 
-def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]:
+def _row(view: RegistryView, name: str, live: Collection[str], topics: Mapping[str, int]) -> dict[str, Any]:
     flow = view.flows[name]
     placed = {slot: each for slot, each in view.placements.items() if each.flow == name and each.host is not None}
     silent = sorted({str(each.host) for each in placed.values()} - set(live))
@@ -93,6 +100,7 @@ def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]
     for host in silent:
         count = sum(each.host == host for each in placed.values())
         trouble.append(f"{count} partitions wait for host {host}, which is silent; start it, or assign them to another")
+    trouble += _unread(placed.values(), topics)
     return {
         "flow": name,
         "revision": flow.revision,
@@ -105,6 +113,18 @@ def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]
         "trouble": trouble,
         "shared": shared_lines(view, name),
     }
+
+
+def _unread(placed: Collection[Placement], topics: Mapping[str, int]) -> list[str]:
+    """Of topics that have grown since they were counted for the flow."""
+    read = {topic: count for each in placed for topic, count in each.source_partitions.items()}
+    return [
+        f"topic {topic} has {topics[topic]} partitions, and only {count} of them are read. An active placement "
+        f"instance adds the others within {RECOUNT_S:.0f} s; without one, use stigmergy run with the same file. "
+        "If the file says how many partitions the topic has, correct it first"
+        for topic, count in sorted(read.items())
+        if topics.get(topic, 0) > count
+    ]
 
 
 def _state(row: dict[str, Any]) -> Text:

@@ -22,6 +22,7 @@ from services.embedded.remote import View, look
 from services.logs import hide_in_text
 from services.registry.liveness import live_hosts
 from services.registry.snapshot import read_registry
+from services.registry.submit import count_topics
 from services.settings import load_settings
 
 app = typer.Typer()
@@ -51,7 +52,7 @@ def status(bootstrap: BootstrapOption = None, home: HomeOption = None, as_json: 
 def _cluster(cluster: Cluster, *, as_json: bool) -> ExitCode:
     bootstrap, silent_s = cluster
     registry, live = read_registry(bootstrap), live_hosts(bootstrap, silent_s=silent_s)
-    hosts, flows = host_rows(registry, live), flow_rows(registry, live)
+    hosts, flows = host_rows(registry, live), flow_rows(registry, live, count_topics(bootstrap))
     code = cluster_code(hosts, flows)
     if as_json:
         running = code is not ExitCode.NOT_RUNNING

@@ -4,7 +4,7 @@ Whatever stands in the way is told as one `CannotRunError`, whose words a person
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
@@ -43,8 +43,9 @@ async def blueprint(
         counts = await broker.partitions()
         terms = terms or Terms()
         bytes_max = await broker.bytes_max({sink.topic for sink in graph.spec.sinks} & set(counts))
-        plan = plan_segment(graph, segment_id, counts, terms.reads, bytes_max=bytes_max)
-        _check_sources(plan)
+        told = {topic: count for topic, count in terms.source_partitions.items() if topic in counts}
+        plan = plan_segment(graph, segment_id, counts | told, terms.reads, bytes_max=bytes_max)
+        _check_sources(plan, counts)
         _check_promise(plan, terms)
         program = segment_program(plan.graph, plan.segment, caller=caller)
         await _check_functions(program)
@@ -66,12 +67,19 @@ async def _check_functions(program: Program) -> None:
         program.close()
 
 
-def _check_sources(plan: SegmentPlan) -> None:
+def _check_sources(plan: SegmentPlan, counts: Mapping[str, int]) -> None:
     for each in plan.inputs:
-        if each.source is not None and each.source.partitions not in (None, each.partitions):
+        if each.source is None:
+            continue
+        if each.source.partitions not in (None, counts[each.topic]):
             raise CannotRunError(
                 f"{each.name}: the flow says that topic {each.topic} has {each.source.partitions} partitions, "
-                f"the broker says {each.partitions}; correct the flow"
+                f"the broker says {counts[each.topic]}; correct the flow"
+            )
+        if each.partitions > counts[each.topic]:
+            raise CannotRunError(
+                f"{each.name}: when the flow was placed topic {each.topic} had {each.partitions} partitions, the "
+                f"broker says {counts[each.topic]}; if it was made anew, withdraw the flow and submit it again"
             )
 
 

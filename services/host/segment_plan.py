@@ -1,6 +1,7 @@
 """What a host must know to run a segment: its topics and their partitions, its group, how it delivers.
 
-It follows from the compiled flow and from what only the broker knows, the partition counts of the user's topics.
+It follows from the compiled flow and from the partition counts of the user's topics. Of sources these are what the
+flow was placed by, so that all segments of a flow expect the same of each other; of sinks, what the broker says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -133,7 +134,7 @@ def plan_segment(
     *,
     bytes_max: Mapping[str, int] | None = None,
 ) -> SegmentPlan:
-    """The plan of one segment. `topic_partitions`: of the flow's source and sink topics, as the broker has them.
+    """The plan of one segment. `topic_partitions`: of the flow's source and sink topics.
 
     `reads`: edges that other flows serve; they have the same partitions and as many writers. `bytes_max`: of the sink
     topics, where the broker has told.

@@ -22,6 +22,9 @@ from services.operators.watermark import InputWatermarks, Upstream
 from topics.catalogue import EDGE
 from topics.messages import Origin
 
+NOBODY = -1
+"""The partition that stands for the writers of an input that has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
@@ -59,12 +62,24 @@ class TaskInput:
         return Upstream(partitions, self.plan.idle_ms)
 
 
+class NewWriterError(Exception):
+    """A partition of the segment before ours writes to an edge, and our plan does not know it yet.
+
+    Its source topic has grown. The registry tells all hosts, but they do not hear it at the same instant.
+    """
+
+
 class TaskInputs:
     """All inputs of a task, and the watermarks over them."""
 
     def __init__(self, plans: Sequence[Input], partition: int) -> None:
         self.by_name = {each.name: TaskInput(each, partition) for each in plans if partition < each.partitions}
-        self._watermarks = InputWatermarks({name: each.upstream for name, each in self.by_name.items()})
+        upstream = {name: each.upstream for name, each in self.by_name.items()}
+        # Of an input with fewer partitions than others nothing comes to the last tasks: nobody there may wait for it.
+        absent = [each.name for each in plans if each.name not in self.by_name]
+        self._watermarks = InputWatermarks({**upstream, **{name: Upstream([NOBODY], None) for name in absent}})
+        for name in absent:
+            self._watermarks.rest(name, NOBODY)
 
     def watermark_ms(self, name: str) -> int:
         """How far event time has come on an input."""
@@ -156,6 +171,12 @@ class TaskInputs:
             # What a former revision's segment computed; the present one sends all of it anew.
             nothing = Batch.empty(self.watermark_ms(name))
             return Parcel(nothing, nothing, [], Origin(block.origin_topic, block.origin_partition, 0))
+        if block.partition >= each.plan.upstream_partitions:
+            raise NewWriterError(
+                f"{at.topic}[{at.partition}]: partition {block.partition} of {block.segment} writes to it, and "
+                f"{each.plan.upstream_partitions} were known when this task began; it begins anew with the registry's "
+                "next word"
+            )
         sent = Batch(block.values, block.keys, block.times_ms, block.offsets, block.watermark_ms)
         batch, late = self._watermarks.admit(name, block.partition, sent, now_ms=now_ms)
         if rests(record.headers):

@@ -9,10 +9,14 @@ from topics.messages import FlowRevision, Placement, TappedEdge
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`reads`: the edges that other flows serve. `promise`: what those who read this segment count on."""
+    """`reads`: the edges that other flows serve. `promise`: what those who read this segment count on.
+
+    `source_partitions`: how many partitions the flow's source topics have, for all who run any part of it.
+    """
 
     reads: tuple[TappedEdge, ...] = ()
     promise: str | None = None
+    source_partitions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,16 @@ class Wanted:
 
     @property
     def terms(self) -> "Terms":
-        """How it shares with other flows. Partitions that were placed at different times agree on what they read."""
+        """How it shares with other flows. Partitions that were placed at different times agree on what they read.
+
+        Topics only ever grow, so the largest count is the newest.
+        """
         promises = {each.promise for each in self._all if each.promise is not None}
-        return Terms(next((each.reads for each in self._all if each.reads), ()), min(promises, default=None))
+        counts: dict[str, int] = {}
+        for each in self._all:
+            counts |= {topic: max(count, counts.get(topic, 0)) for topic, count in each.source_partitions.items()}
+        reads = next((each.reads for each in self._all if each.reads), ())
+        return Terms(reads, min(promises, default=None), counts)
 
     @property
     def _all(self) -> list[Placement]:

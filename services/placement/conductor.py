@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from services.placement.carriage import Carriage
 from services.placement.failover import fail_over
+from services.placement.growth import grow
 from services.placement.params import PlacementParams
 from services.placement.plans import carry_out, check, cleared, is_carried_out, is_heard
 from services.placement.sharing import kept_for_others, serve
@@ -45,6 +46,7 @@ class Conductor:
             self._answered = {name for name in self._answered if name in situation.view.requests}
         return [
             *self._withdrawals(situation),
+            *grow(situation, by=self._params.name),
             *self._wishes(situation),
             *self._plans(situation),
             *serve(situation, by=self._params.name),

@@ -9,6 +9,8 @@ from services.settings import LOOPBACK, SILENT_S
 
 LEASE = "placement"
 TRANSACTIONAL_ID = "stig.placement"
+RECOUNT_S = 10.0
+"""So often the active instance counts the partitions of source topics: one request for all flows."""
 
 
 @dataclass(frozen=True, slots=True)

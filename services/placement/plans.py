@@ -139,4 +139,5 @@ def _placed(
         reads=reads,
         serves=before.serves if before is not None else (),
         promise=before.promise if before is not None else None,
+        source_partitions=dict(known.topics),
     )

@@ -10,11 +10,15 @@ from topics.messages import CommittedPlan, FlowRevision, Placement
 
 @dataclass(frozen=True, slots=True)
 class KnownFlow:
-    """A flow of the registry, compiled, with how many partitions each of its segments has on this cluster."""
+    """A flow of the registry, compiled, with how many partitions each of its segments has on this cluster.
+
+    `topics`: how many its source topics have, from which that follows.
+    """
 
     revision: FlowRevision
     graph: FlowGraph
     partitions: Mapping[str, int]
+    topics: Mapping[str, int] = field(default_factory=dict)
 
     def slots(self) -> list[Slot]:
         """All of them, in order."""

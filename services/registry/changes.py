@@ -22,9 +22,17 @@ WRITTEN_BY = "cli"
 
 
 def submitted(
-    view: RegistryView, graph: FlowGraph, text: str, placed: Mapping[Slot, str], *, now_ms: int
+    view: RegistryView,
+    graph: FlowGraph,
+    text: str,
+    placed: Mapping[Slot, str],
+    *,
+    now_ms: int,
+    topics: Mapping[str, int] | None = None,
 ) -> list[Entry]:
     """The flow as it is written now, running where `placed` says. What is so already is not written again.
+
+    `topics`: how many partitions its source topics have; whoever places anything has counted them.
 
     Raises RegistryError if it shares segments with others and could not go on doing so, or if part of it would get its
     history a second time.
@@ -52,10 +60,12 @@ def submitted(
             changed_by=WRITTEN_BY,
         )
         entries.append((catalogue.FLOWS, flow))
-    operators = {segment.id: segment.operators for segment in graph.segments}
+    operators, counts = {segment.id: segment.operators for segment in graph.segments}, dict(topics or {})
     for (segment, partition), host in sorted(placed.items()):
         before = view.placements.get((segment, partition))
         if before is not None and (before.host, before.revision) == (host, revision):
+            if before.source_partitions != counts:
+                entries.append((catalogue.PLACEMENTS, msgspec.structs.replace(before, source_partitions=counts)))
             continue
         placement = Placement(
             segment=segment,
@@ -68,6 +78,7 @@ def submitted(
             placed_ms=now_ms,
             serves=before.serves if before is not None else (),
             promise=before.promise if before is not None else None,
+            source_partitions=counts,
         )
         entries.append((catalogue.PLACEMENTS, placement))
     return entries + _cleared(view, name, except_for=placed, now_ms=now_ms)

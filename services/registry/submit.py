@@ -1,7 +1,7 @@
 """Bringing a flow to life: what its topics look like on the cluster, where it goes, and what is written for that."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
@@ -44,9 +44,9 @@ def submit(bootstrap: str, text: str, *, hosts: Sequence[str], filename: str = "
         partitions = segment_partitions(graph, counts)
     except KafkaException as fault:
         raise RegistryError(f"the topics could not be read or made: {fault.args[0].str()}") from fault
-    placed = spread(graph, partitions, hosts)
+    placed, topics = spread(graph, partitions, hosts), source_partitions(graph, counts)
     view = read_registry(bootstrap)
-    write(bootstrap, submitted(view, graph, text, placed, now_ms=time.time_ns() // 1_000_000))
+    write(bootstrap, submitted(view, graph, text, placed, topics=topics, now_ms=time.time_ns() // 1_000_000))
     view = read_registry(bootstrap)
     name = graph.spec.name
     return Submission(
@@ -54,9 +54,22 @@ def submit(bootstrap: str, text: str, *, hosts: Sequence[str], filename: str = "
     )
 
 
-def segment_partitions(graph: FlowGraph, counts: dict[str, int]) -> dict[str, int]:
+def segment_partitions(graph: FlowGraph, counts: Mapping[str, int]) -> dict[str, int]:
     """How many partitions each segment has, where topics have so many."""
     return {segment.id: partitions_of(graph, segment, counts) for segment in graph.segments}
+
+
+def source_partitions(graph: FlowGraph, counts: Mapping[str, int]) -> dict[str, int]:
+    """How many partitions each of the flow's source topics has."""
+    return {source.topic: counts[source.topic] for source in graph.spec.sources}
+
+
+def count_topics(bootstrap: str) -> dict[str, int]:
+    """The partition count of every topic on the cluster at these addresses. Raises RegistryError."""
+    try:
+        return topic_partitions(connect(bootstrap))
+    except KafkaException as fault:
+        raise RegistryError(f"the topics could not be counted: {fault.args[0].str()}") from fault
 
 
 def topic_partitions(admin: AdminClient) -> dict[str, int]:
@@ -65,7 +78,7 @@ def topic_partitions(admin: AdminClient) -> dict[str, int]:
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
 
-def check_sources(graph: FlowGraph, counts: dict[str, int]) -> None:
+def check_sources(graph: FlowGraph, counts: Mapping[str, int]) -> None:
     """Raises RegistryError if a source's topic is missing, or is not as the flow says."""
     for source in graph.spec.sources:
         if source.topic not in counts:

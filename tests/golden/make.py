@@ -103,6 +103,7 @@ SAMPLES: tuple[Message, ...] = (
             ),
         ),
         serves=("few-talkers",),
+        source_partitions={"packets": 4},
         promise="5d0a3c11b2e4f687",
     ),
     SegmentStatus(

@@ -33,6 +33,9 @@ class Placement(Message, frozen=True, kw_only=True):
 
     `reads`: edges that other flows serve. `serves`: flows that read what this one writes; it goes on for them when its
     own flow is withdrawn. `promise`: what they count on, a fingerprint of what it writes while it serves.
+
+    `source_partitions`: how many partitions the flow's source topics have, as they were counted for all its placements
+    together. Hosts go by this, not by what the broker says when they ask: all segments must expect the same.
     """
 
     segment: Name
@@ -49,3 +52,4 @@ class Placement(Message, frozen=True, kw_only=True):
     reads: tuple[TappedEdge, ...] = ()
     serves: tuple[Name, ...] = ()
     promise: Name | None = None
+    source_partitions: dict[Name, Positive] = msgspec.field(default_factory=dict)

@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions
 
 from services.embedded.ports import choose_ports
 from services.registry.liveness import live_hosts
@@ -32,6 +33,7 @@ from services.registry.view import Slot
 from services.registry.write import write
 from services.settings import SILENT_S
 from tests.waiting import PATIENCE_S, until
+from topics.admin import connect
 from topics.flow.file import parse_graph
 from topics.messages import Message, Placement, SegmentStatus
 from topics.topic import Topic
@@ -193,6 +195,19 @@ class Stage:
             producer.produce(self.source, value, key, headers=headers)
             producer.poll(0)
         assert 0 == producer.flush(PATIENCE_S)
+
+    def feed_to(self, partitions: Sequence[int], records: Sequence[dict], *, key: str = "user") -> None:
+        """Produces JSON records to these partitions in turn, whatever their keys are."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        for number, record in enumerate(records):
+            at = partitions[number % len(partitions)]
+            producer.produce(self.source, json.dumps(record).encode(), str(record[key]).encode(), partition=at)
+        assert 0 == producer.flush(PATIENCE_S)
+
+    def grow(self, partitions: int) -> None:
+        """Gives the source's topic more partitions."""
+        admin = connect(self.bootstrap)
+        admin.create_partitions([NewPartitions(self.source, partitions)])[self.source].result(ANSWER_S)
 
     @contextmanager
     def feeding(self, records: Sequence[dict], *, chunk: int = 50, every_s: float = 0.02) -> Iterator[None]:

@@ -114,6 +114,24 @@ def test_a_topic_with_other_settings_is_reported_and_left_alone(admin: AdminClie
         assert expected == set(outcome.differences)
 
 
+def test_only_a_topic_that_may_grow_gets_the_partitions_that_it_lacks(
+    kafka: str, admin: AdminClient, flow: str
+) -> None:
+    """It follows a source that has grown; all hosts of the flow see to it at once. Keys of others would move."""
+
+    def declared(partitions: int) -> list[Declaration]:
+        edge = EDGE.declare(flow=flow, stream="tcp", target="traffic", port=0, partitions=partitions)
+        return [edge, CHANGELOG.declare(flow=flow, operator="traffic", partitions=partitions, may_grow=True)]
+
+    edge, changelog = declared(3)
+    ensure(admin, [edge, changelog])
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(lambda _: ensure(connect(kafka), declared(5)), range(6)))
+    assert [(Difference(edge.name, "partitions", "5", "3"),)] * 6 == [each.differences for each in outcomes]
+    assert 0 == send(kafka, changelog.name, b"x", key=b"k", partition=4), "it can be used at once"
+    assert Difference(changelog.name, "partitions", "3", "5") in ensure(admin, [changelog]).differences, "never fewer"
+
+
 def test_verify_reports_a_missing_topic_and_does_not_create_it(admin: AdminClient, flow: str) -> None:
     """`stigmergy doctor` looks and does not touch."""
     declared = DEAD_LETTERS.declare(flow=flow)

@@ -53,6 +53,8 @@ def test_commands_judge_by_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STIGMERGY_BOOTSTRAP", "localhost:1")
     for module in (hosts, flows, status):
         monkeypatch.setattr(module, "read_registry", lambda *_: RegistryView())
+    for module in (flows, status):
+        monkeypatch.setattr(module, "count_topics", lambda _: {})
     for where in ("cli.hosts", "cli.flows", "cli.status", "cli.run"):
         monkeypatch.setattr(f"services.{where}.live_hosts", lambda *_, silent_s: asked.append(silent_s) or {"a": None})
     monkeypatch.setattr(top, "measure", lambda *_, **__: ([], []))

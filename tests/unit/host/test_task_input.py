@@ -98,3 +98,33 @@ def test_what_another_revision_s_segment_left_on_an_edge_is_passed_over() -> Non
     old, new = inputs.read("paid", [block("shop.old", 9_000), block("shop.new", 1_000)], now_ms=0)
     assert ([], []) == (list(old.batch.values), list(old.late.values))
     assert ([{"town": "Bath"}], 1_000) == (list(new.batch.values), new.batch.watermark_ms)
+
+
+AT_5_S = SimpleNamespace(value=b'{"ts":5000}', key=None, timestamp=1, offset=0, headers=())
+
+
+def source(name: str, partitions: int) -> Input:
+    return Input(name, name, partitions, Source(name=name, topic=name, event_time="ts"), None, 0, 30_000)
+
+
+def test_an_input_without_this_partition_holds_nobody_back() -> None:
+    """Of two topics one has grown: for a union in the new tasks time stood still, and so it did for all behind it."""
+    inputs = TaskInputs([source("narrow", 4), source("wide", 8)], 5)
+    assert ["wide"] == list(inputs.by_name)
+    list(inputs.read("wide", [AT_5_S], now_ms=0))
+    assert [("narrow", inputs.watermark_ms("wide"))] == [
+        (name, batch.watermark_ms) for name, batch in inputs.moved(now_ms=1)
+    ]
+    assert not inputs.is_idle(now_ms=1)
+    assert inputs.is_idle(now_ms=30_000)
+
+
+def test_an_input_that_gets_this_partition_counts_when_it_speaks() -> None:
+    """What the task had noted of nobody does not stand for it: it has its time to be silent as any other."""
+    before = TaskInputs([source("narrow", 4), source("wide", 8)], 5)
+    after = TaskInputs([source("narrow", 8), source("wide", 8)], 5)
+    after.resume({each.at: (0, "") for each in after.by_name.values()}, before.remembered(None))
+    assert [] == after.moved(now_ms=0)
+    list(after.read("wide", [AT_5_S], now_ms=1))
+    assert [] == after.moved(now_ms=1)
+    assert ["narrow"] == [name for name, _ in after.moved(now_ms=30_000)]

@@ -24,10 +24,10 @@ def test_a_flow_runs_when_all_its_slots_run_in_their_epoch(
     view = RegistryView()
     for message in (flow(), placement(epoch=2), placement(partition=1), status(epoch=1), status(partition=1, lag=7)):
         tell(view, message)
-    (row,) = flow_rows(view, ["a"])
+    (row,) = flow_rows(view, ["a"], {})
     assert ("starting", 1, 2, 7) == (row["state"], row["running"], row["wanted"], row["lag"])
     tell(view, status(epoch=2, lag=1))
-    (row,) = flow_rows(view, ["a"])
+    (row,) = flow_rows(view, ["a"], {})
     assert ("running", 2, 8, []) == (row["state"], row["running"], row["lag"], row["trouble"])
 
 
@@ -36,7 +36,7 @@ def test_a_silent_host_is_named(flow: Callable, placement: Callable, status: Cal
     view = RegistryView()
     for message in (flow(), placement(), placement(partition=1, host="b"), status(), status(partition=1, host="b")):
         tell(view, message)
-    (row,) = flow_rows(view, ["a"])
+    (row,) = flow_rows(view, ["a"], {})
     assert ("waiting", 1) == (row["state"], row["running"])
     assert "host b" in row["trouble"][0]
 
@@ -46,7 +46,7 @@ def test_a_parked_slot_tells_its_reason(flow: Callable, placement: Callable, sta
     view = RegistryView()
     for message in (flow(), placement(), status(state="parked", reason="no such topic")):
         tell(view, message)
-    (row,) = flow_rows(view, ["a"])
+    (row,) = flow_rows(view, ["a"], {})
     assert "parked" == row["state"]
     assert "no such topic" in row["trouble"][0]
 
@@ -58,11 +58,26 @@ def test_a_slot_that_never_parks_tells_what_it_waits_for(
     view = RegistryView()
     for message in (flow(), placement(), status(state="recovering", reason="topic 'results' is not on the broker")):
         tell(view, message)
-    (row,) = flow_rows(view, ["a"])
+    (row,) = flow_rows(view, ["a"], {})
     (told,) = row["trouble"]
     assert told.endswith("is tried again on a: topic 'results' is not on the broker")
     tell(view, status(state="recovering"))
-    assert [] == flow_rows(view, ["a"])[0]["trouble"]
+    assert [] == flow_rows(view, ["a"], {})[0]["trouble"]
+
+
+def test_a_topic_that_has_grown_is_told_until_all_of_it_is_read(
+    flow: Callable, placement: Callable, status: Callable, tell: Callable
+) -> None:
+    """Where no placement instance is active nobody else notices: all that is placed runs, and lag is none."""
+    view, read = RegistryView(), {"source_partitions": {"orders": 4, "refunds": 2}}
+    for message in (flow(), placement(**read), status()):
+        tell(view, message)
+    (row,) = flow_rows(view, ["a"], {"orders": 8, "refunds": 2, "other": 9})
+    (told,) = row["trouble"]
+    assert told.startswith("topic orders has 8 partitions, and only 4 of them are read")
+    tell(view, placement(source_partitions={"orders": 8, "refunds": 2}))
+    assert [] == flow_rows(view, ["a"], {"orders": 8, "refunds": 2})[0]["trouble"]
+    assert [] == flow_rows(view, ["a"], {})[0]["trouble"], "a topic that is gone is told by who reads it"
 
 
 def test_a_host_lives_only_under_its_newest_boot(placement: Callable, tell: Callable) -> None:
@@ -94,6 +109,7 @@ def cluster(shop: RegistryView, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("STIGMERGY_HOME", str(tmp_path))
     monkeypatch.setenv("STIGMERGY_BOOTSTRAP", "kafka:19092")
     monkeypatch.setattr(status_command, "read_registry", lambda bootstrap: shop)
+    monkeypatch.setattr(status_command, "count_topics", lambda bootstrap: {})
 
     def run(lives: bool, *flags: str) -> Result:
         monkeypatch.setattr(status_command, "live_hosts", lambda bootstrap, *, silent_s: {"a": row} if lives else {})

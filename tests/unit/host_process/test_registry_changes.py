@@ -40,6 +40,19 @@ def test_what_is_so_already_is_not_written_again(flow_text: str, tell: Callable)
     assert [] == submitted(view, graph, flow_text, placed, now_ms=6)
 
 
+def test_the_same_file_again_places_what_a_topic_has_got_since(flow_text: str, tell: Callable) -> None:
+    """All that runs hears of it and goes on with its epoch; where no placement instance is, nobody else does it."""
+    graph, view = parse_graph(flow_text), RegistryView()
+    first, second = (segment.id for segment in graph.segments)
+    placed = {(first, 0): "a", (second, 0): "a"}
+    for _, message in submitted(view, graph, flow_text, placed, topics={"orders": 1}, now_ms=5):
+        tell(view, message)
+    again = submitted(view, graph, flow_text, {**placed, (first, 1): "a"}, topics={"orders": 2}, now_ms=6)
+    written = {(m.segment, m.partition): (m.epoch, m.source_partitions) for _, m in again if isinstance(m, Placement)}
+    assert dict.fromkeys([(first, 0), (first, 1), (second, 0)], (1, {"orders": 2})) == written
+    assert len(written) == len(again), "and it is no new revision"
+
+
 def test_a_changed_flow_gets_a_revision_and_its_old_segments_an_end(flow_text: str, tell: Callable) -> None:
     """A segment that computes something else is another one; the one before must stop."""
     graph, view = parse_graph(flow_text), RegistryView()

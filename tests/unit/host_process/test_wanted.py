@@ -78,3 +78,14 @@ def test_the_terms_are_those_of_the_placements(flow: Callable, placement: Callab
     tell(view, placement(partition=0, reads=(edge,)))
     tell(view, placement(partition=1, host="b", standbys=("a",), reads=(edge,)))
     assert Terms((edge,), None) == wanted_of("a", view)["shop.1"].terms
+
+
+def test_counts_come_with_the_placements_and_the_newest_are_the_largest(
+    flow: Callable, placement: Callable, tell: Callable
+) -> None:
+    """A host may see what was written for one partition before it sees the rest."""
+    view = RegistryView()
+    tell(view, flow())
+    tell(view, placement(partition=0, source_partitions={"orders": 8, "refunds": 2}))
+    tell(view, placement(partition=1, source_partitions={"orders": 4, "refunds": 2}))
+    assert {"orders": 8, "refunds": 2} == wanted_of("a", view)["shop.1"].terms.source_partitions

@@ -58,8 +58,8 @@ class Office(Desk):
             changed_ms=0,
         )
         self.view.take(flow)
-        known = {"shop": KnownFlow(flow, GRAPH, {SEGMENT: self.partitions})} if self.has_read else {}
-        return self.look_at(known)
+        counted = KnownFlow(flow, GRAPH, {SEGMENT: self.partitions}, {"orders": self.partitions})
+        return self.look_at({"shop": counted} if self.has_read else {})
 
     def plan(self, host: str, *, epoch: int = 1, term: int = 1, **more: Any) -> CommittedPlan:
         about = {"epoch": epoch, "hash": f"hash-{epoch}", "term": term, "decided_ms": self.now_ms}

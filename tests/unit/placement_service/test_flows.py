@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from confluent_kafka import KafkaException
 
 from services.placement import flows
 from services.placement.flows import RETRY_S_MAX, Flows
+from services.placement.params import RECOUNT_S
 from services.registry import submit
 from topics.messages import FlowRevision
 
@@ -98,7 +100,7 @@ def test_a_flow_is_read_when_its_topic_has_come(cluster: Cluster) -> None:
         await look(1.0)
         assert [2] == list(reader.known["shop"].partitions.values())
         asked = cluster.asked
-        await look(100.0)
+        await look(RECOUNT_S - 0.1)
         assert asked == cluster.asked, "once"
 
     play(story)
@@ -149,3 +151,67 @@ def test_a_sink_that_cannot_be_made_in_time_is_told_and_tried_again(
         assert ["shop"] == list(reader.known)
 
     play(story)
+
+
+def test_a_topic_that_grows_is_seen_and_one_that_shrinks_or_is_gone_is_not(cluster: Cluster) -> None:
+    """Records in the new partitions are for somebody; but what runs can't give up partitions that it has read."""
+
+    async def story(reader: Flows, look: Any) -> None:
+        for number, (found, counted) in enumerate([(2, 2), (5, 5), (None, 5), (3, 5), (8, 8)]):
+            cluster.topics = {"results": 2} | ({"orders": found} if found else {})
+            before = cluster.asked
+            assert {} == await look(number * RECOUNT_S)
+            assert 1 == cluster.asked - before, "one request, however many flows there are"
+            known = reader.known["shop"]
+            assert ([counted], {"orders": counted}) == (list(known.partitions.values()), known.topics)
+
+    play(story)
+
+
+def test_a_broker_that_does_not_answer_is_asked_again_later(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An instance must not end because a count failed."""
+
+    async def story(reader: Flows, look: Any) -> None:
+        cluster.topics["orders"] = 2
+        await look(0.0)
+
+        def silent(_: object) -> dict[str, int]:
+            raise KafkaException("nobody answers")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(flows, "topic_partitions", silent)
+            assert {} == await look(RECOUNT_S)
+        cluster.topics["orders"] = 3
+        await look(2 * RECOUNT_S)
+        assert {"orders": 3} == reader.known["shop"].topics
+
+    play(story)
+
+
+def test_a_flow_that_says_how_many_partitions_there_are_stays_so_and_it_is_told_once(cluster: Cluster) -> None:
+    """Its author must correct it: the number is part of how its records are keyed."""
+    pinned = msgspec.structs.replace(SHOP, text=TEXT.replace("key: user", "key: user, partitions: 2"))
+
+    async def story(reader: Flows, look: Any) -> None:
+        cluster.topics["orders"] = 2
+        await look(0.0)
+        cluster.topics["orders"] = 4
+        assert "the broker says 4" in (await look(RECOUNT_S))["shop"]
+        assert {} == await look(2 * RECOUNT_S)
+        assert {"orders": 2} == reader.known["shop"].topics
+
+    play(story, pinned)
+
+
+def test_a_withdrawn_flow_is_counted_too_while_its_topics_are_there(cluster: Cluster) -> None:
+    """Others may read what it still runs."""
+
+    async def story(reader: Flows, look: Any) -> None:
+        await look(0.0)
+        await look(RECOUNT_S)
+        assert {} == reader.known["shop"].topics
+        cluster.topics["orders"] = 2
+        await look(2 * RECOUNT_S)
+        assert {"orders": 2} == reader.known["shop"].topics
+
+    play(story, msgspec.structs.replace(SHOP, state="withdrawn"))

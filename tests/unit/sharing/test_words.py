@@ -36,7 +36,7 @@ def test_a_withdrawn_flow_that_goes_on_for_others_says_so() -> None:
     for operator in ("kept", "totals"):
         each = view.placements[segment(SERVER, operator), 0]
         view.take(msgspec.structs.replace(each, host=None, epoch=2))
-    row = next(row for row in flow_rows(view, ["a"]) if row["flow"] == "f")
+    row = next(row for row in flow_rows(view, ["a"], {}) if row["flow"] == "f")
     assert ("lingering", ["runs counts for g, too"]) == (row["state"], row["shared"])
     (told,) = explanation(view, "f", [], {})["segments"]
     assert "the flow is withdrawn, but others read this" == told["why"]
