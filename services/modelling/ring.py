@@ -64,11 +64,13 @@ class Ring:
         """One sum in the `length` seconds up to `last`, oldest first: (places, seconds), with unused places."""
         assert length <= self.seconds, (length, self.seconds)
         columns = np.arange(last - length + 1, last + 1)
-        window = self._cells[sum_at][:, columns % self.seconds]
+        # Two slices, until the ring's end and from its beginning: an index of columns takes four times as long.
+        cells, begin = self._cells[sum_at], (last - length + 1) % self.seconds
+        window = np.concatenate([cells[:, begin : begin + length], cells[:, : max(0, begin + length - self.seconds)]], 1)
         outside = (columns > self.newest) | (columns <= self.newest - self.seconds)
         if outside.any():
             window[:, outside] = 0.0
-        return np.asarray(window)
+        return window
 
     def drop_silent(self, before: int) -> list[str]:
         """Gives up the seats that were last set before this second; their names."""

@@ -27,25 +27,12 @@ from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.ring import Array, Indices
+from services.modelling.seats import Seats
 from services.modelling.slack_errors import SlackErrors
 from topics.messages import HotSpotModel, SlackModel
 
 NO_BOUND_MS = 1e12
 """Of a flow without a bound, which is there only for the load that it brings."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seats:
-    """What was measured lately: one row for each host, flow, segment and operator."""
-
-    parts: Sequence[tuple[str, ...]]
-    per_s: Array
-    service_us: Array
-    cs2: Array
-    ca2: Array
-    lag: Array
-    latency_ms: Array
-    """From the source to here; NaN where no record was timed."""
 
 
 @dataclass(frozen=True, slots=True)
