@@ -1,4 +1,4 @@
-"""Rows that belong together: seats of an operator, a segment or a host, added up or compared. Found once, used often."""
+"""Rows that belong together (seats of an operator, a segment or a host), added up or compared."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -65,8 +65,8 @@ class Modeller:
         self.lateness = Lateness()
         self._newest = 0
         """The last second that any batch would have closed."""
-        self._signed = 0
-        """The last second with signatures."""
+        self._fresh = 0
+        """How many seconds were closed with the last one."""
         self._swept = 0
         self._known: tuple[int, Operators] | None = None
         self._looked: tuple[tuple[int, int], Window] | None = None
@@ -153,8 +153,7 @@ class Modeller:
         for kind, ring in self.rings.items():
             self.totals.rows[kind] += float(ring.window(place(kind, "rows"), closed, fresh).sum())
             self.totals.astray += float(ring.window(place(kind, "astray"), closed, fresh).sum())
-        if closed - self._signed >= self.params.signature_every_s:
-            self._signed = closed
+        self._fresh = fresh
         operators = self._operators()
         self.lateness.look(closed, self._heard(operators))
         window = self._window()
@@ -193,15 +192,20 @@ class Modeller:
             edge_columns(operators, window),
             service_columns(operators, window, found, recent_s),
         ]
-        if self.closed == self._signed:
-            made.append(
-                signature_columns(
-                    operators.names,
-                    held(operators.sum(window["arrivals"]), operators.sum(window["pending"])),
-                    divide(operators.sum(window["service_us"]), operators.sum(window["served"])),
-                )
-            )
-        return made
+        return [*made, self._signatures(operators, window)]
+
+    def _signatures(self, operators: Operators, window: Window) -> Columns:
+        """Those whose turn it is: some in each second, so that none takes long."""
+        every = self.params.signature_every_s
+        due = np.flatnonzero((self.closed - np.arange(len(operators.names))) % every < self._fresh)
+        sums = ("arrivals", "pending", "rows", "service_us", "served")
+        found = {name: operators.sum(window[name])[due] for name in sums}
+        return signature_columns(
+            [operators.names[place] for place in due],
+            held(found["arrivals"], found["pending"]),
+            divide(found["service_us"], found["served"]),
+            seen_in(found["rows"], found["pending"]).sum(axis=1),
+        )
 
     def _slack_models(self) -> list[Columns]:
         """Slack and hot spots of the flows with a bound, from what was measured lately."""
