@@ -5,7 +5,7 @@ second; what comes later for it is set in its cell and counts in the next models
 yet to tell of is not known, which is not 0 (`lateness`). Forecasts advance second by second.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,8 +53,8 @@ class Modeller:
         self.flows: Mapping[str, FlowFacts] = {}
         self._begin()
 
-    def _begin(self) -> None:
-        """Nothing is known yet, or any more."""
+    def _begin(self, standing: Iterable[str] = ()) -> None:
+        """Nothing is known yet, or any more, but whose warnings stand on the topic."""
         params = self.params
         self.closed = 0
         seconds = params.window_s + RING_AHEAD_S
@@ -62,6 +62,7 @@ class Modeller:
         self.forecasts = Forecasts(params.forecast, params.courses)
         self.forecasts.know(self.flows)
         self.hot_spots = HotSpots(params.courses.steps, recent_s=params.recent_s)
+        self.hot_spots.stand_by(standing)
         self.lateness = Lateness()
         self._newest = 0
         """The last second that any batch would have closed."""
@@ -88,7 +89,7 @@ class Modeller:
         newest = rows.appended_ms // 1_000 - 1
         if 0 < newest < self._newest - self.params.window_s - SLACK_S:
             # No query begins so far back: the broker's clock was set back. Until it had caught up, nothing would close.
-            self._begin()
+            self._begin(self.hot_spots.standing)
         self._newest = max(self._newest, newest)
         before = self.closed
         closed = max(before, newest)
@@ -210,7 +211,7 @@ class Modeller:
     def _slack_models(self) -> list[Columns]:
         """Slack and hot spots of the flows with a bound, from what was measured lately."""
         if not any(flow.bound_ms is not None for flow in self.flows.values()):
-            return []
+            return self.hot_spots.take_back(self.closed)
         seats = Seats.of(self._operators(), self._window(), self.params.recent_s)
         return self.hot_spots.columns(seats, self.forecasts.ahead(), self.flows, self.closed)
 

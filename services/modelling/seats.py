@@ -38,6 +38,8 @@ class Seats:
     lag: Array
     latency_ms: Array
     """From the source to here; NaN where no record was timed."""
+    timed: Array
+    """How many were."""
 
     @classmethod
     def of(cls, operators: Operators, window: Window, recent_s: int) -> "Seats":
@@ -54,4 +56,5 @@ class Seats:
             divide(added["gaps_sq"], added["gaps"]) - 1.0,
             held(sums["lag"], sums["pending"])[:, -1],
             divide(added["latency_ms"], added["timed"]),
+            added["timed"],
         )
