@@ -56,7 +56,11 @@ def parse(arguments: Sequence[str]) -> tuple[ModellingParams, str, str]:
     parser.add_argument(
         "--driver-host", default=LOOPBACK, help="address of this machine for Spark's workers on other machines"
     )
-    parser.add_argument("--memory-mb", type=int, default=640, help="heap of Spark's driver, and of each executor")
+    parser.add_argument(
+        "--memory-mb",
+        type=int,
+        help="heap of Spark's driver, and of each executor  [default: the setting models_heap_mb]",
+    )
     parser.add_argument("--window", type=int, default=120, help="seconds that models rest on")
     parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
@@ -64,15 +68,17 @@ def parse(arguments: Sequence[str]) -> tuple[ModellingParams, str, str]:
     given = parser.parse_args(arguments)
     from services.modelling.spark_session import connector
 
+    settings = load_settings().settings
+
     params = ModellingParams(
         bootstrap=given.bootstrap,
         redis_url=os.environ.get(PREFIX + "REDIS_URL") or None,
         checkpoint=given.folder / "checkpoint",
         spark=SparkParams(
             master=given.master,
-            memory_mb=given.memory_mb,
+            memory_mb=given.memory_mb or settings.models_heap_mb,
             driver_host=given.driver_host,
-            jars=connector(load_settings().settings.cache),
+            jars=connector(settings.cache),
             work=given.folder / "work",
         ),
         port=given.port,
