@@ -22,12 +22,14 @@ OTHER_VARIABLES = ("DATA", "CLUSTER_KEY", "NAME", "REGION", "TEST_RUN")
 """After the prefix: what other parts read by themselves."""
 COMPOSE_VARIABLES = (
     *("IMAGE", "KAFKA_IMAGE", "REDIS_IMAGE", "MODELS_IMAGE"),
-    *("KAFKA_PORT", "KAFKA_HOST", "KAFKA_MEMORY", "KAFKA_HEAP", "MODELS_MEMORY", "MODELS_HEAP_MB"),
+    *("KAFKA_PORT", "KAFKA_HOST", "KAFKA_MEMORY", "KAFKA_HEAP", "MODELS_MEMORY"),
 )
 """After the prefix: what compose/.env.example has beside all this, if it looks like a setting of ours."""
 LOOPBACK = "127.0.0.1"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 BROKERS_MAX = 9
+HEAP_MB_MIN, HEAP_MB_MAX = 480, 65_536
+"""Spark does not begin with less than the first."""
 LOG_FORMATS = ("auto", "human", "json")
 SILENT_S = 5.0
 """A host reports once a second; one that has missed five reports is taken for gone."""
@@ -78,6 +80,9 @@ class Settings:
     models: bool = field(default=True, metadata={"help": "Run the modelling service too, beside hosts"})
     models_master: str = field(
         default="local[*]", metadata={"help": "Spark of the modelling service: local[CORES] or spark://HOST:PORT"}
+    )
+    models_heap_mb: int = field(
+        default=640, metadata={"help": "Heap of that Spark in MB; more for more than 2,000 operators"}
     )
     log_level: str = field(default="info", metadata={"help": f"One of {', '.join(LOG_LEVELS)}"})
     log_format: str = field(default="auto", metadata={"help": "human, json, or auto: human on a terminal, else json"})
@@ -173,7 +178,9 @@ def _parse(name: str, value: Any, *, where: str) -> Any:
             raise SettingsError(f"{where}: {name} is {value!r}, expected a path", "write it in quotes")
         return Path(value).expanduser().absolute()
     if name == "brokers":
-        return _parse_count(name, value, where=where)
+        return _parse_count(name, value, where=where, least=1, most=BROKERS_MAX)
+    if name == "models_heap_mb":
+        return _parse_count(name, value, where=where, least=HEAP_MB_MIN, most=HEAP_MB_MAX)
     if name == "silent_s":
         return _parse_silence(name, value, where=where)
     if name in ("demo", "models"):
@@ -205,13 +212,13 @@ def _parse_silence(name: str, value: Any, *, where: str) -> float:
     return seconds
 
 
-def _parse_count(name: str, value: Any, *, where: str) -> int:
+def _parse_count(name: str, value: Any, *, where: str, least: int, most: int) -> int:
     try:
         count = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else 0
     except ValueError:
         count = 0
-    if not 1 <= count <= BROKERS_MAX:
+    if not least <= count <= most:
         raise SettingsError(
-            f"{where}: {name} is {value!r}, expected a whole number from 1 to {BROKERS_MAX}", f"such as {name} = 1"
+            f"{where}: {name} is {value!r}, expected a whole number from {least} to {most}", f"such as {name} = {least}"
         )
     return count

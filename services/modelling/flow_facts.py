@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
@@ -10,6 +11,8 @@ from topics.messages import FlowRevision
 
 UPSTREAM_MAX = 8
 """Guides that an operator may choose from: its nearest ones upstream."""
+TEXTS_MAX = 10_000
+"""Files whose facts are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +25,17 @@ class FlowFacts:
 
 def facts_of(revisions: Iterable[FlowRevision]) -> dict[str, FlowFacts]:
     """Of the flows that are there. One that this version can't read has no facts, and is modelled without."""
-    facts = {}
-    for revision in revisions:
-        if revision.state == "submitted":
-            try:
-                facts[revision.flow] = facts_of_graph(parse_graph(revision.text))
-            except FlowError:
-                continue
-    return facts
+    there = [revision for revision in revisions if revision.state == "submitted"]
+    return {each.flow: facts for each in there if (facts := _facts_of_text(each.text)) is not None}
+
+
+@lru_cache(maxsize=TEXTS_MAX)
+def _facts_of_text(text: str) -> FlowFacts | None:
+    """Each file is read once: that takes ten milliseconds, and any change of one flow tells of all."""
+    try:
+        return facts_of_graph(parse_graph(text))
+    except FlowError:
+        return None
 
 
 def facts_of_graph(graph: FlowGraph) -> FlowFacts:

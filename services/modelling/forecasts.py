@@ -9,9 +9,9 @@ from placement.forecast import Forecaster, ForecastParams
 from placement.hotspots import CourseParams, Courses
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
+from services.modelling.flow_outlook import Ahead
 from services.modelling.lateness import LATE_S
 from services.modelling.ring import Array, Indices
-from services.modelling.slack import Ahead
 from topics.messages import ForecastModel
 
 Name = tuple[str, str]

@@ -20,9 +20,10 @@ def furnish_modelling(stack: EmbeddedStack, master: str) -> None:
     stack.run(modelling_process(stack, master, choose_ports([None])[0]))
 
 
-def modelling_process(stack: EmbeddedStack, master: str, port: int) -> Process:
-    """The service as a process of the stack."""
-    command = (sys.executable, "-m", "services.modelling", "--master", master, "--log-format", "json")
+def modelling_process(stack: EmbeddedStack, master: str, port: int, *, memory_mb: int | None = None) -> Process:
+    """The service as a process of the stack; its heap is what the settings say unless another one is given."""
+    command = [sys.executable, "-m", "services.modelling", "--master", master, "--log-format", "json"]
+    command += ["--memory-mb", str(memory_mb)] if memory_mb is not None else []
     return Process(
         name=NAME,
         command=(*command, "--bootstrap", stack.bootstrap, "--folder", str(stack.home.models), "--port", str(port)),

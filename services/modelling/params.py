@@ -1,5 +1,6 @@
 """Settings of the modelling service, checked by themselves."""
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,6 +52,16 @@ class StreamParams:
         assert self.rows_max > 0, self
 
 
+HEAP_MB = 640
+HEAP_MB_PER_OPERATOR = 0.05
+"""More for each operator beyond the first 2,000: sums of open seconds, and models on their way to the topic."""
+
+
+def heap_mb_for(operators: int) -> int:
+    """What should do for so many operators (docs/models.md)."""
+    return HEAP_MB + math.ceil(max(0, operators - 2_000) * HEAP_MB_PER_OPERATOR)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SparkParams:
     """Which Spark: a `master` as Spark spells it, bounded in memory; `jars` holds the Kafka connector.
@@ -59,7 +70,7 @@ class SparkParams:
     """
 
     master: str = "local[2]"
-    memory_mb: int = 640
+    memory_mb: int = HEAP_MB
     driver_host: str = LOOPBACK
     jars: Path
     work: Path

@@ -48,6 +48,8 @@ class Figures:
     """and writing."""
     late: int = 0
     """Rows that came after the watermark."""
+    failures: int = 0
+    """Queries that ended by themselves."""
     progress: dict[str, Any] = field(default_factory=dict)
     """What Spark says of the last batch."""
     _noted: frozenset[str] = frozenset()

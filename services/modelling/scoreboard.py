@@ -15,7 +15,8 @@ import numpy as np
 from placement.fits import Execution
 from services.modelling.columns import Columns
 from services.modelling.flow_verdicts import FlowVerdicts
-from services.modelling.modeller import Modeller, ServiceFit
+from services.modelling.modeller import Modeller
+from services.modelling.operator_columns import ServiceFit
 from services.modelling.ring import Array
 from topics.messages import ScoreModel
 

@@ -171,6 +171,7 @@ class Service:
                 if self._asked.is_set():
                     return
                 self._fault = str(fault).partition("\n")[0][:200]
+                pipeline.figures.failures += 1
                 failures = failures + 1 if pipeline.figures.batches == batches else 1
                 log.warning("the query ended; it begins again", failures=failures, error=str(fault)[:2_000])
                 if failures >= FAILURES_MAX:

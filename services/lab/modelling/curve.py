@@ -5,7 +5,7 @@ Each point has a broker, a Redis and a Spark of its own. Where a load is too muc
 
 from dataclasses import replace
 
-from services.lab.dataplane.ground import BenchError, Say
+from services.lab.dataplane.ground import Say
 from services.lab.modelling.measures import Params, measure
 from services.lab.results import Row
 from services.settings import Settings
@@ -30,8 +30,13 @@ def measure_curve(params: Params, settings: Settings, *, say: Say, warn: Say) ->
     found: list[Row] = []
     for point in points(params):
         try:
-            found += measure(point, settings, say=lambda text, name=point.name: say(f"{name}: {text}"))  # type: ignore[misc]
-        except BenchError as fault:
-            warn(f"{point.name}: {fault}")
+            found += measure(
+                point,
+                settings,
+                say=lambda text, name=point.name: say(f"{name}: {text}"),  # type: ignore[misc]
+                warn=lambda text, name=point.name: warn(f"{name}: {text}"),  # type: ignore[misc]
+            )
+        except Exception as fault:  # noqa: BLE001 - whatever it is, an hour of other points must not go with it
+            warn(f"{point.name}: {fault!r}")
             found.append(Row.of(f"share of rows not modelled in time: {point.name}", [1.0], "share"))
     return found

@@ -1,8 +1,9 @@
 """From a metric on its topic to a model in Redis: how long that takes, at which load, on how much processor and memory.
 
-The service runs as it does under `stigmergy up`, as a process of its own; it is watched from outside: the broker says
-when rows were appended, Redis when a model first knew their second, and the system how much memory there is. At the
-end it is killed some times.
+The service runs as it does under `stigmergy up`, as a process of its own, with flows that have bounds, so that all
+its models are made. It is watched from outside: the broker says when rows were appended, Redis when a model first knew
+their second, and the system how much memory there is. At the end it is killed some times. What goes wrong on the way
+is told, and costs nothing of what was seen before.
 """
 
 import contextlib
@@ -15,24 +16,32 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import structlog
+from confluent_kafka import KafkaException
 from redis import Redis
+from redis.exceptions import RedisError
 
 from services.embedded import EmbeddedStack, StackParams
 from services.embedded.furniture import make_topics
 from services.embedded.ports import LOOPBACK, choose_ports
+from services.embedded.record import ProcessRecord
 from services.lab.dataplane.ground import BenchError, Say, wait_until
 from services.lab.modelling.feed import Feed, Feeder
 from services.lab.modelling.restart import Outage, kill, restart_rows
 from services.lab.results import Row
-from services.modelling.furnish import modelling_process
+from services.modelling.furnish import NAME, modelling_process
 from services.modelling.mirror_layout import hash_of, models_in
+from services.modelling.params import heap_mb_for
 from services.settings import Settings
 
+log = structlog.get_logger(__name__)
+
 POLL_S = 0.02
+REDIS_TIMEOUT_S = 5.0
 LOOK_S = 2.0
 START_TIMEOUT_S = 240.0
 END_TIMEOUT_S = 60.0
@@ -46,7 +55,7 @@ class Params:
     """`rows` a second of so many `operators` (None: each row its own) for `seconds`; the first `warm_s` don't count.
 
     `master`: a Spark cluster (None: one process with so many `cores`); `restarts`: how often the service is killed
-    afterwards.
+    afterwards; `memory_mb`: heap of Spark (None: by the number of operators).
     """
 
     rows: int = 2_000
@@ -57,6 +66,7 @@ class Params:
     master: str | None = None
     restarts: int = 3
     seed: int = 1
+    memory_mb: int | None = None
 
     def __post_init__(self) -> None:
         assert self.rows > 0, self
@@ -78,6 +88,11 @@ class Params:
         return f"{self.rows:,} rows/s of {self.feed.operators:,} operators, {self.spark}"
 
     @property
+    def heap_mb(self) -> int:
+        """Of Spark."""
+        return self.memory_mb or heap_mb_for(self.feed.operators)
+
+    @property
     def feed(self) -> Feed:
         """What is written."""
         operators = self.operators or self.rows
@@ -93,6 +108,21 @@ class Seen:
     behind_s: int = 0
     """How many seconds no model knew when the feed ended."""
     newest: dict[str, int] = field(default_factory=dict)
+    restarts: int = 0
+    """How often the service was started again during the feed: it should not be."""
+    lost_reads: int = 0
+    """Of Redis."""
+    fault: str = ""
+    """Of the last one."""
+
+    def complaints(self, fed_s: int) -> Iterator[str]:
+        """What the rows can't tell, or a reader may overlook."""
+        if not self.known_s:
+            yield f"no model came within {fed_s} s: the load is too much"
+        if self.restarts:
+            yield f"the service was started again {self.restarts} times during the feed"
+        if self.lost_reads:
+            yield f"{self.lost_reads} reads of Redis failed, the last with: {self.fault}"
 
     def learn(self, values: Mapping[str, bytes | None], now_s: float) -> None:
         """What Redis has now of the watched keys."""
@@ -103,7 +133,7 @@ class Seen:
             self.newest[model.key] = max(since - 1, model.second)
 
 
-def measure(params: Params, settings: Settings, *, say: Say) -> list[Row]:
+def measure(params: Params, settings: Settings, *, say: Say, warn: Say = log.warning) -> list[Row]:
     """Starts a broker, Redis and the service, feeds them, and says what was seen."""
     say("starting a broker")
     with (
@@ -113,31 +143,59 @@ def measure(params: Params, settings: Settings, *, say: Say) -> list[Row]:
         ) as stack,
     ):
         make_topics(stack.bootstrap)
+        feeder = Feeder(stack.bootstrap)
+        feeder.write_flows(params.feed.flows(time.time_ns() // 1_000_000))
         port = choose_ports([None])[0]
         say("starting Spark")
         began_s = time.monotonic()
-        stack.run(modelling_process(stack, params.spark, port))
+        stack.run(modelling_process(stack, params.spark, port, memory_mb=params.heap_mb))
         wait_until(lambda: bool(figures_at(port)), timeout_s=START_TIMEOUT_S, what="the modelling service")
         up_s = time.monotonic() - began_s
-        feeder = Feeder(stack.bootstrap)
         first = int(time.time()) + 2
         watched = _watched(params)
         with _watching(stack.redis_url, port, watched) as seen:
-            for second in range(first, first + params.seconds):
-                say(f"{second - first} of {params.seconds} s")
-                feeder.write_second(params.feed.rows(second), second)
-            seen.behind_s = first + params.seconds - 1 - max((second for _, second in list(seen.known_s)), default=0)
-            feeder.flush()
-            last = first + params.seconds - 2
-            with contextlib.suppress(BenchError):  # then they count as not modelled in time
-                wait_until(
-                    lambda: any(second >= last for _, second in list(seen.known_s)),
-                    timeout_s=END_TIMEOUT_S,
-                    what="the models of the last second",
-                )
-        found = rows(params, seen, feeder, first, up_s)
-        outages = [_restart(params, stack, feeder, watched[0], say) for _ in range(params.restarts)]
-    return found + (restart_rows(outages, params.name) if outages else [])
+            fed_s = _feed(params, feeder, seen, first, say=say, warn=warn)
+        seen.restarts = _record(stack).restarts
+        found = rows(replace(params, seconds=fed_s), seen, feeder, first, up_s) if fed_s > params.warm_s else []
+        for words in seen.complaints(fed_s):
+            warn(words)
+        outages = _kill_some_times(params, stack, feeder, watched[0], say=say, warn=warn)
+    return found + (restart_rows(outages, params.restarts, params.name) if params.restarts else [])
+
+
+def _feed(params: Params, feeder: Feeder, seen: Seen, first: int, *, say: Say, warn: Say) -> int:
+    """How many seconds were fed: fewer than wanted if the broker takes no more."""
+    fed_s = 0
+    try:
+        for second in range(first, first + params.seconds):
+            say(f"{fed_s} of {params.seconds} s")
+            feeder.write_second(params.feed.rows(second), second, params.feed.more_rows(second))
+            fed_s += 1
+        seen.behind_s = first + fed_s - 1 - max((second for _, second in list(seen.known_s)), default=0)
+        feeder.flush()
+        last = first + fed_s - 2
+        with contextlib.suppress(BenchError):  # then they count as not modelled in time
+            wait_until(
+                lambda: any(second >= last for _, second in list(seen.known_s)),
+                timeout_s=END_TIMEOUT_S,
+                what="the models of the last second",
+            )
+    except (BenchError, KafkaException) as fault:
+        warn(f"the feed ended after {fed_s} of {params.seconds} s: {fault}")
+    return fed_s
+
+
+def _kill_some_times(
+    params: Params, stack: EmbeddedStack, feeder: Feeder, key: str, *, say: Say, warn: Say
+) -> list[Outage]:
+    """What each kill cost, as far as models came again."""
+    outages: list[Outage] = []
+    for number in range(params.restarts):
+        try:
+            outages.append(_restart(params, stack, feeder, key, say))
+        except (BenchError, KafkaException, RedisError) as fault:
+            warn(f"kill {number + 1} of {params.restarts}: {fault}")
+    return outages
 
 
 def _restart(params: Params, stack: EmbeddedStack, feeder: Feeder, key: str, say: Say) -> Outage:
@@ -148,11 +206,15 @@ def _restart(params: Params, stack: EmbeddedStack, feeder: Feeder, key: str, say
     with Redis.from_url(stack.redis_url) as redis, ThreadPoolExecutor(1) as beside:
         while outage is None or not outage.done():
             say(f"killed {second - kills_at} s ago" if outage else f"kill -9 in {kills_at - second} s")
-            feeder.write_second(params.feed.rows(second), second)
+            feeder.write_second(params.feed.rows(second), second, params.feed.more_rows(second))
             second += 1
             if outage is None and second >= kills_at:
                 outage = beside.submit(kill, stack, redis, key)
         return outage.result()
+
+
+def _record(stack: EmbeddedStack) -> ProcessRecord:
+    return next(each for each in stack.records() if each.name == NAME)
 
 
 def rows(params: Params, seen: Seen, feeder: Feeder, first: int, up_s: float) -> list[Row]:
@@ -160,24 +222,27 @@ def rows(params: Params, seen: Seen, feeder: Feeder, first: int, up_s: float) ->
     since, until = first + params.warm_s, first + params.seconds - 2
     watched = {place: ms for place, ms in feeder.appended_ms.items() if since <= place[1] <= until}
     latencies_s = [seen.known_s[place] - ms / 1_000 for place, ms in watched.items() if place in seen.known_s]
-    if not latencies_s:
-        raise BenchError(f"no model came within {params.seconds} s; the load is too much for {params.spark}")
     counted = [(at_s, told) for at_s, told in seen.figures if since <= at_s <= until + 1]
     name = params.name
-    missing = 1.0 - len(latencies_s) / len(watched)
+    missing = 1.0 - len(latencies_s) / max(len(watched), 1)
     made = [
-        _quantile(f"metric to model, p50: {name}", latencies_s, 0.5),
-        _quantile(f"metric to model, p95: {name}", latencies_s, 0.95),
+        Row.quantile(f"metric to model, {words}: {name}", latencies_s, share, "s")
+        for words, share in (("p50", 0.5), ("p95", 0.95))
+        if latencies_s
+    ]
+    made += [
         Row.of(f"rows written: {name}", [feeder.written / params.seconds], "1/s"),
         Row.of(f"share of rows not modelled in time: {name}", [missing], "share"),
         Row.of(f"models behind at the end of the feed: {name}", [float(seen.behind_s)], "s"),
         Row.of(f"start until the query runs: {name}", [up_s], "s"),
+        Row.of(f"starts of the service again during the feed: {name}", [float(seen.restarts)], "times"),
     ]
     if not counted:  # too busy to tell
         return made
     made += [
         Row.of(f"memory, JVM and driver: {name}", [told["memory_bytes"] / MEGA for _, told in counted], "MB"),
         Row.of(f"memory growth: {name}", [_slope_per_minute(counted)], "MB/min"),
+        Row.of(f"failures of the query: {name}", [max(told["query_failures_total"] for _, told in counted)], "times"),
     ]
     parts = {"batch_seconds": "micro-batch", "sums": "of it sums", "fits": "of it fits", "writing": "of it writing"}
     return made + [
@@ -208,12 +273,15 @@ def _watching(redis_url: str, port: int, keys: Sequence[str]) -> Iterator[Seen]:
     seen, over = Seen(), threading.Event()
 
     def watch_models() -> None:
-        with Redis.from_url(redis_url) as redis:
+        with Redis.from_url(redis_url, socket_timeout=REDIS_TIMEOUT_S) as redis:
             while not over.wait(POLL_S):
                 pipeline = redis.pipeline(transaction=False)
                 for key in keys:
                     pipeline.hget(hash_of(key), key)
-                seen.learn(dict(zip(keys, pipeline.execute(), strict=True)), time.time())
+                try:
+                    seen.learn(dict(zip(keys, pipeline.execute(), strict=True)), time.time())
+                except RedisError as fault:
+                    seen.lost_reads, seen.fault = seen.lost_reads + 1, str(fault)
 
     def watch_figures() -> None:
         while not over.wait(LOOK_S):
@@ -239,13 +307,3 @@ def _slope_per_minute(counted: Sequence[tuple[float, dict[str, float]]]) -> floa
     times = np.array([at_s for at_s, _ in counted])
     slope = np.polyfit(times - times[0], [told["memory_bytes"] / MEGA for _, told in counted], 1)[0]
     return float(slope * 60)
-
-
-def _quantile(measure: str, samples: Sequence[float], share: float) -> Row:
-    return Row(
-        measure=measure,
-        value=float(np.quantile(samples, share)),
-        unit="s",
-        spread=(min(samples), max(samples)),
-        repetitions=len(samples),
-    )

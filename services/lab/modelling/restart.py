@@ -1,4 +1,4 @@
-"""Kill -9 of the modelling service: how long until models flow again, and whether the last ones stay in use meanwhile.
+"""Kill -9 of the modelling service: how long until models flow again, and whether Redis keeps the last ones.
 
 The supervisor of the stack starts it again, as under `stigmergy up`; what is measured has nothing to do with that but
 to look at Redis.
@@ -63,9 +63,14 @@ def watch(read: Read, killed_s: float, *, now_s: Callable[[], float], pause: Cal
         pause(POLL_S)
 
 
-def restart_rows(outages: Sequence[Outage], name: str) -> list[Row]:
-    """What the kills cost."""
-    return [
-        Row.of(f"kill -9 until models flow again: {name}", [each.lasted_s for each in outages], "s"),
-        Row.of(f"reads meanwhile that found no model: {name}", [each.empty / each.reads for each in outages], "share"),
-    ]
+def restart_rows(outages: Sequence[Outage], kills: int, name: str) -> list[Row]:
+    """What the kills cost. Hosts read the topic, where the last models stay; Redis is what tools read."""
+    unanswered = [float(kills - len(outages))]
+    made = [Row.of(f"kills after which no model came within {FLOW_TIMEOUT_S:.0f} s: {name}", unanswered, "times")]
+    if outages:
+        empty = [each.empty / each.reads for each in outages]
+        made += [
+            Row.of(f"kill -9 until models flow again: {name}", [each.lasted_s for each in outages], "s"),
+            Row.of(f"reads of Redis meanwhile that found no model: {name}", empty, "share"),
+        ]
+    return made

@@ -57,6 +57,7 @@ def test_the_file_is_named_or_here_or_the_users(folder: Path) -> None:
         ("brokers = true", r"brokers is True, expected a whole number"),
         ("brokers = 0", r"brokers is 0, expected a whole number"),
         ("brokers = 99", r"brokers is 99, expected a whole number from 1 to 9"),
+        ("models_heap_mb = 100", r"models_heap_mb is 100, expected a whole number from 480 to 65536"),
         ('demo = "perhaps"', r"demo is 'perhaps'[\s\S]*true or false"),
         ("home = 3", r"home is 3, expected a path"),
         ("bootstrap = 9092", r"bootstrap is 9092, expected a text"),

@@ -80,6 +80,7 @@ def test_a_query_begins_with_the_window_before_its_own_start(stage: Stage) -> No
 
     stage.play(fail_later, lambda: None)
     assert [10_000_000 - 130_000, 13_600_000 - 130_000] == stage.begun_ms
+    assert 1 == stage.pipeline.figures.failures
 
 
 def test_a_checkpoint_is_gone_on_from_unless_it_is_older_than_the_window(stage: Stage) -> None:

@@ -309,6 +309,20 @@ def test_signatures_are_told_after_so_many_seconds_whatever_the_batches_are(batc
     assert {10} == {after - before for before, after in pairwise(signed)}
 
 
+def test_signatures_take_turns(batch: Batch) -> None:
+    """Those of all operators at once took as long as all other models of a second together."""
+    modeller = Modeller(FitParams(window_s=30, recent_s=5, signature_every_s=10))
+    seats = [("edge-1", "talk", "talk.aa", f"op-{number:02}") for number in range(20)]
+    bursts = steady(1_001, 1_010, 100.0) | steady(1_011, 1_020, 1_000.0)
+    modeller.take(batch(1_021.0, operator=dict.fromkeys(seats, bursts)))
+    signed = []
+    for second in range(1_021, 1_031):
+        modeller.take(batch(second + 1.0, operator={seat: {second: told(1_000.0)} for seat in seats}))
+        signed.append([key for key in models_of(modeller) if key.startswith("signature/")])
+    assert {2} == {len(keys) for keys in signed}
+    assert 20 == len({key for keys in signed for key in keys})
+
+
 def test_a_bursty_stream_has_a_signature(batch: Batch) -> None:
     """Twenty seconds low, ten high: two segments with the load of each; a steady stream needs none."""
     modeller = Modeller(PARAMS)

@@ -44,6 +44,22 @@ def test_a_cluster_on_other_machines_is_told_where_the_driver_is(
         assert "640m" == told["spark.executor.memory"]
 
 
+def test_its_heap_is_what_the_settings_say_unless_another_one_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten times the operators do not fit into the default, and `up` starts the service without asking for more."""
+    monkeypatch.setattr(spark_session, "connector", lambda cache: tmp_path / "jars")
+    stack = EmbeddedStack(StackParams(home=tmp_path / "home", bootstrap="kafka:9092", redis_url="redis://cache:6379/0"))
+
+    def heap(memory_mb: int | None = None) -> str:
+        command = modelling_process(stack, "local[2]", 7_000, memory_mb=memory_mb).command
+        return settings_of(parse(command[3:])[0].spark)["spark.driver.memory"]
+
+    assert ("640m", "1540m") == (heap(), heap(1_540))
+    monkeypatch.setenv("STIGMERGY_MODELS_HEAP_MB", "1024")
+    assert ("1024m", "1540m") == (heap(), heap(1_540))
+
+
 def test_spark_raises_nothing_for_a_number_that_it_cannot_work_with(tmp_path: Path) -> None:
     """One row would end the query again and again: it begins at the same offsets each time."""
     told = settings_of(SparkParams(jars=tmp_path, work=tmp_path))

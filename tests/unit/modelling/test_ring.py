@@ -1,6 +1,7 @@
 """The ring: cells are set, never added to; it forgets what is old and who is silent."""
 
 import numpy as np
+import pytest
 
 from services.modelling.ring import FIRST_SEATS, Ring
 
@@ -67,3 +68,24 @@ def test_silent_seats_are_given_to_others() -> None:
     assert [0.0, 1.0] == seen(ring, f"s{3 * FIRST_SEATS - 1}", 102, 2)
     places = ring.seats()[1]
     assert len(places) == len(set(places.tolist()))
+
+
+def test_room_is_made_for_those_who_come_and_little_more() -> None:
+    """Cells of 20,000 operators take half a gigabyte: room for twice as many would be as much again."""
+    ring = Ring(1, 10)
+    for count in (1_000, 1_001):
+        names = [f"s{number}" for number in range(count)]
+        ring.set(names, np.full(count, 100), np.ones((1, count)))
+    assert count <= ring.places <= 1.25 * count
+    assert (count, float(count)) == (ring.size, ring.window(0, 100, 1).sum())
+
+
+@pytest.mark.parametrize("last", range(100, 125))
+def test_a_window_is_the_same_wherever_the_ring_begins(last: int) -> None:
+    """It may lie over the ring's end."""
+    ring = Ring(1, 10)
+    for second in range(100, 125):
+        put(ring, "a", second, float(second))
+        if second == last:
+            break
+    assert [float(second) if second >= 100 else 0.0 for second in range(last - 6, last + 1)] == seen(ring, "a", last, 7)

@@ -1,6 +1,6 @@
 """Slack and hot spots from measured seconds: what is left of a bound, what is coming, and how warnings come out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -30,10 +30,15 @@ def watch(
     *,
     other: tuple[float, float | None] = (1.0, None),
     leaves: int = 10_000,
+    stands: Sequence[str] = (),
 ) -> tuple[Modeller, list[dict[str, Model]]]:
-    """The models of each second of such a story. `other`: rate and bound of a flow on the same host until it leaves."""
+    """The models of each second of such a story. `other`: rate and bound of a flow on the same host until it leaves.
+
+    `stands`: flows whose warnings stand from before.
+    """
     modeller = Modeller(FitParams(window_s=30, recent_s=5))
     modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(other[1], ())})
+    modeller.hot_spots.stand_by(stands)
     story = []
     for second, (rate, latency_ms) in enumerate(zip(rates, latencies_ms, strict=True), start=1_000):
         host = "edge-1" if second < leaves else "edge-2"
@@ -42,13 +47,15 @@ def watch(
             (host, "free", "free.aa", "x"): {second: second_of(other[0], 5.0)},
         }
         modeller.take(batch(second + 1.5, operator=cells))
-        found = {}
-        for columns in modeller.models():
-            for value in columns.encode(Stamp(modeller.closed, 30, 1, 1)):
-                model = MODELS.codec.decode(value, topic="t", partition=0, offset=0)
-                found[model.key] = model
-        story.append(found)
+        story.append(models_of(modeller))
     return modeller, story
+
+
+def models_of(modeller: Modeller) -> dict[str, Model]:
+    """What the modeller makes now, through the bytes that readers get."""
+    values = [value for columns in modeller.models() for value in columns.encode(Stamp(modeller.closed, 30, 1, 1))]
+    models = [MODELS.codec.decode(value, topic="t", partition=0, offset=0) for value in values]
+    return {model.key: model for model in models}
 
 
 def test_slack_is_bound_minus_measured_latency_and_stays_when_nothing_changes(batch: Batch) -> None:
@@ -60,6 +67,7 @@ def test_slack_is_bound_minus_measured_latency_and_stays_when_nothing_changes(ba
     windows = {key: story[-1][key].window_s for key in ("rate/talk/tcp", "slack/talk", "forecast/talk/tcp")}
     assert {"rate/talk/tcp": 30, "slack/talk": 5, "forecast/talk/tcp": 600} == windows, "what each rests on"
     assert (1, 10) == (body.horizons_s[0], body.horizons_s[-1])
+    assert 5 == story[-1]["slack/talk"].samples, "records that were timed"
     assert all(abs(slack_ms - 70.0) < 3.0 for slack_ms in body.ahead_slack_ms)
     assert "slack/free" not in story[-1]
     assert "hotspot/talk" not in story[-1]
@@ -80,12 +88,44 @@ def test_a_rate_that_climbs_towards_capacity_is_warned_of_before_the_bound_break
     assert 5 == story[warned[0]]["hotspot/talk"].window_s
     assert body.in_s is not None
     assert 0.5 <= body.probability <= 1.0
+    first, again = story[warned[0]]["hotspot/talk"], story[80]["hotspot/talk"]
+    assert (5, None) == (first.samples, first.error), "five seconds with a timed record each; no warning was judged"
+    assert 0.0 == again.error, "the one that was judged came true"
     assert (1, 0) == (modeller.hot_spots.verdicts.hits, modeller.hot_spots.verdicts.misses)
     # Three of the last five seconds at 150 ms bring their mean above the bound.
     assert [77.0 - warned[0]] == modeller.hot_spots.verdicts.leads_s
     last = story[warned[-1]]["hotspot/talk"].body
     assert isinstance(last, HotSpotModel)
     assert last.in_s is None
+
+
+def test_a_warning_from_before_a_restart_is_taken_back(batch: Batch) -> None:
+    """Nobody else would ever do it: it stood on the topic until the flow was in danger again."""
+    _, story = watch(batch, [200.0] * 3, [30.0] * 3, stands=["talk", "gone"])
+    for key, host in (("hotspot/talk", "edge-1"), ("hotspot/gone", "-")):
+        body = story[0][key].body
+        assert isinstance(body, HotSpotModel)
+        assert (None, host) == (body.in_s, body.host)
+        assert key not in story[1], "once"
+
+
+@pytest.mark.parametrize("bound_ms", [None, BOUND_MS])
+def test_a_warning_is_taken_back_where_nothing_can_be_foreseen_any_more(batch: Batch, bound_ms: float | None) -> None:
+    """The bound was lifted, or no record was timed for a while."""
+    modeller, _ = watch(batch, [200.0] * 3, [30.0] * 3)
+    modeller.hot_spots.stand_by(["talk"])
+    modeller.know({"talk": FlowFacts(bound_ms, ())})
+    for second in range(1_003, 1_020):
+        cells = {SEAT: {second: second_of(200.0, 0.0) | {"timed": 0.0}}}
+        modeller.take(batch(second + 1.5, operator=cells))
+        found = models_of(modeller)
+        if "hotspot/talk" in found:
+            break
+    body = found["hotspot/talk"].body
+    assert isinstance(body, HotSpotModel)
+    assert body.in_s is None
+    assert found == models_of(modeller), "the same again, if it could not be written"
+    assert set() == modeller.hot_spots.standing
 
 
 def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:

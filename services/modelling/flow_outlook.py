@@ -1,0 +1,106 @@
+"""Flows and hosts as hot spots are foreseen from them: where flows wait, how long they take, how they may go on.
+
+A flow waits where its segments run: a stop for each segment and host, with the rate, service and variation that were
+measured there. What it takes beside waiting is its measured latency without the waits that the model sees now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from placement.fits.arrays import divide
+from placement.hotspots import Courses, Outlook, Stops
+from placement.queueing.arrays import SUMS
+from services.modelling.flow_facts import FlowFacts
+from services.modelling.ring import Array, Indices
+from services.modelling.seats import Seats
+
+NO_BOUND_MS = 1e12
+"""Of a flow without a bound, which is there only for the load that it brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Rates of operators: where each stands, what it was lately, and the courses that it may take."""
+
+    places: Mapping[tuple[str, str], int]
+    now: Array
+    courses: Courses
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of each flow the latency, NaN if it was not timed, and how many records that was taken from."""
+
+    latency_ms: Array
+    records: Array
+
+
+def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, Measured]:
+    """All flows that are there."""
+    name_at = _placed({part[1] for part in seats.parts})
+    host_at = _placed({part[0] for part in seats.parts})
+    stop_at = _placed({part[:3] for part in seats.parts})
+    names, hosts, stops = tuple(name_at), tuple(host_at), tuple(stop_at)
+    of_seat = np.array([stop_at[part[:3]] for part in seats.parts])
+    flow = np.array([name_at[name] for _, name, _ in stops])
+    host = np.array([host_at[name] for name, _, _ in stops])
+    count = len(stops)
+    entering = np.zeros(count)
+    np.maximum.at(entering, of_seat, seats.per_s)
+    work_us = _added(of_seat, np.nan_to_num(seats.per_s * seats.service_us), count)
+    uneven = _added(of_seat, np.nan_to_num(seats.per_s * seats.service_us * seats.cs2), count)
+    ca2 = np.zeros(count)
+    np.maximum.at(ca2, of_seat, np.nan_to_num(seats.ca2, nan=1.0))
+    lag = np.zeros(count)
+    np.maximum.at(lag, of_seat, seats.lag)
+    service_ms = np.nan_to_num(divide(work_us, entering)) / 1e3
+    segment_at = _placed({stop[1:] for stop in stops})
+    segment = np.array([segment_at[stop[1:]] for stop in stops])
+    share = np.nan_to_num(divide(entering, _added(segment, entering, len(segment_at))[segment]))
+    made = Stops(flow, host, entering / 1e3, service_ms, np.nan_to_num(divide(uneven, work_us)), ca2, share)
+    measured = _measured(seats, flow[of_seat], len(names))
+    bounds = [facts.bound_ms if (facts := flows.get(name)) is not None else None for name in names]
+    bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in bounds])
+    backlog_ms = _added(host, lag * service_ms, len(hosts))
+    background = np.zeros((SUMS, len(hosts)))
+    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, backlog_ms)
+    now = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1.0])))[:, 0]
+    base_ms = np.maximum(np.nan_to_num(measured.latency_ms) - now, 0.0)
+    return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), measured
+
+
+def courses_of(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:
+    """Courses over present rates, of each flow's busiest operator: [flow, step, course]."""
+    busiest: dict[str, tuple[float, int]] = {}
+    for (_, flow, _, operator), per_s in zip(seats.parts, seats.per_s.tolist(), strict=True):
+        place = ahead.places.get((flow, operator))
+        if place is not None and (flow not in busiest or per_s > busiest[flow][0]):
+            busiest[flow] = (per_s, place)
+    params = ahead.courses.params
+    found = np.ones((len(names), len(params.steps), params.courses))
+    rows = [row for row, name in enumerate(names) if name in busiest]
+    series = np.array([busiest[names[row]][1] for row in rows], dtype=np.int64)
+    found[rows] = ahead.courses.ahead(series) / np.maximum(ahead.now[series], 1e-9)[:, None, None]
+    return found
+
+
+def _measured(seats: Seats, flow: Indices, count: int) -> Measured:
+    """To the last segment of each flow: the one to which it takes longest."""
+    latency_ms, records = np.full(count, np.nan), np.zeros(count)
+    np.fmax.at(latency_ms, flow, seats.latency_ms)
+    longest = seats.latency_ms == latency_ms[flow]
+    np.maximum.at(records, flow[longest], seats.timed[longest])
+    return Measured(latency_ms, records)
+
+
+def _placed(names: set[Any]) -> dict[Any, int]:
+    """Each in its place of their order."""
+    return {name: place for place, name in enumerate(sorted(names))}
+
+
+def _added(group: Indices, values: Array, count: int) -> Array:
+    """The values of each group added up."""
+    return np.bincount(group, values, count).astype(np.float64)
