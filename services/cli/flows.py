@@ -11,9 +11,9 @@ from services.cli.cluster import BootstrapOption, Cluster, cluster_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.registry.liveness import live_hosts
+from services.registry.sharing_words import lingers_for, shared_lines
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView
-from services.sharing.words import lingers_for, shared_lines
 
 app = typer.Typer()
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
-from services.host.ending import end
 from services.placement.situation import KnownFlow
+from services.process.ending import end
 from services.registry.errors import RegistryError
 from services.registry.submit import check_sources, make_sinks, segment_partitions, topic_partitions
 from topics.admin import connect

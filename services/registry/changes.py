@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from services.registry.errors import RegistryError
+from services.registry.sharing_counts import fixed_taps
+from services.registry.sharing_revisions import check_serving, taps_of
 from services.registry.view import RegistryView, Slot
-from services.sharing.counts import fixed_taps
-from services.sharing.revisions import check_serving, taps_of
 from topics import catalogue
 from topics.flow.graph import FlowGraph
 from topics.messages import FlowRevision, Message, Placement
