@@ -16,10 +16,10 @@ from services.cli.top import measure
 from services.registry.asking import flow_decisions
 from services.registry.changes import flow_of
 from services.registry.pauses import predicted_pause_ms
+from services.registry.sharing_words import shared_lines
 from services.registry.snapshot import read_registry
 from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
-from services.sharing.words import shared_lines
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.flow.problems import FlowError

@@ -12,10 +12,10 @@ from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.placement.params import RECOUNT_S
 from services.registry.liveness import live_hosts
+from services.registry.sharing_words import lingers_for, shared_lines
 from services.registry.snapshot import read_registry
 from services.registry.submit import count_topics
 from services.registry.view import RegistryView
-from services.sharing.words import lingers_for, shared_lines
 from topics.messages import Placement
 
 app = typer.Typer()

@@ -48,11 +48,12 @@ def host(
     from services.host.calibration import calibrate
     from services.host.cell.service import CellParams
     from services.host.host import HostParams
-    from services.host.main import configure_host_logs, run_host, software
+    from services.host.main import run_host, software
     from services.host.memory import TEMPORARY
     from services.isolated.caller import IsolationParams
+    from services.logs import configure_service_logs
 
-    configure_host_logs(settings.log_level, settings.log_format)
+    configure_service_logs(settings.log_level, settings.log_format)
     params = HostParams(
         name=name,
         region=region,

@@ -23,11 +23,11 @@ def placement(
     """Run a placement instance until Ctrl-C. Run two or more: one is active, the others wait to take over."""
     settings = load_settings({"home": home, "silent_s": silent}).settings
     address = bootstrap_of(bootstrap, home)
-    from services.host.main import configure_host_logs
+    from services.logs import configure_service_logs
     from services.placement.main import run_placement
     from services.placement.params import PlacementParams
 
-    configure_host_logs(settings.log_level, settings.log_format)
+    configure_service_logs(settings.log_level, settings.log_format)
     params = PlacementParams(
         name=name, bootstrap=address, port=port, listen=settings.listen, silent_s_max=settings.silent_s
     )

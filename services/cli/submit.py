@@ -17,11 +17,11 @@ from services.cli.screen import busy, console, errors, print_json, show_error
 from services.registry.asking import POLL_S, flow_decisions, now_ms
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
+from services.registry.sharing_words import shared_lines
 from services.registry.snapshot import FollowedRegistry, followed_registry
 from services.registry.submit import check_sources, make_sources, topic_partitions
 from services.registry.view import CORE, RegistryView
 from services.registry.write import write
-from services.sharing.words import shared_lines
 from topics import catalogue
 from topics.admin import connect
 from topics.flow.graph import FlowGraph

@@ -14,9 +14,9 @@ from services.cli.cluster import BootstrapOption, bootstrap_of
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.registry.changes import withdrawn
+from services.registry.sharing_words import lingers_for
 from services.registry.snapshot import read_registry
 from services.registry.write import write
-from services.sharing.words import lingers_for
 from topics.messages import FlowRevision, Placement
 
 app = typer.Typer()

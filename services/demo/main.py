@@ -15,8 +15,8 @@ from aiokafka.errors import KafkaError
 from services.demo.furnish import submit_demo
 from services.demo.packets import packets
 from services.embedded.furniture import DEMO_SOURCE, make_topics
-from services.host.health import HealthServer, plain
 from services.logs import configure_logs
+from services.process.health import HealthServer, plain
 
 log = structlog.get_logger(__name__)
 

@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from services.host.broker import Broker
 from services.host.changelog import changelog_topics
 from services.host.graphs import compiled
 from services.host.memory import MakeCaller
 from services.host.plan_topics import declarations
-from services.host.segment_plan import SegmentPlan, UnknownTopicError, plan_segment
+from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.wanted import Terms
 from services.operators.functions import FunctionError
 from services.operators.program import Program
 from services.operators.wiring import segment_program
+from services.process.broker import Broker
 from services.sharing.equality import promise
+from services.tasks import UnknownTopicError
 from topics.admin import ClusterError, Difference
 from topics.errors import TopicNameError
 from topics.flow.problems import FlowError

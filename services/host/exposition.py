@@ -1,10 +1,7 @@
 """What Prometheus reads: the host's state and totals, in its text format."""
 
-from collections.abc import Iterable, Mapping
-
 from services.host.reports import Reports
-
-Labels = Mapping[str, str | int]
+from services.process.exposition import Labels, metric
 
 
 def exposition(reports: Reports, *, garbage: int) -> str:
@@ -36,18 +33,3 @@ def exposition(reports: Reports, *, garbage: int) -> str:
         ]
         lines += metric(f"operator_{name}_total", "counter", what, totals)
     return "\n".join(lines) + "\n"
-
-
-def metric(name: str, kind: str, what: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
-    """One metric with all its samples, as lines; none without samples."""
-    rows = [f"stigmergy_{name}{_labels(labels)} {value}" for labels, value in samples]
-    return [f"# HELP stigmergy_{name} {what}.", f"# TYPE stigmergy_{name} {kind}", *rows] if rows else []
-
-
-def _labels(labels: Labels) -> str:
-    quoted = (f'{name}="{_escaped(str(value))}"' for name, value in labels.items())
-    return "{" + ",".join(quoted) + "}" if labels else ""
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

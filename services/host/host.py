@@ -14,13 +14,10 @@ from pathlib import Path
 import structlog
 from aiokafka.errors import KafkaError
 
-from services.host.broker import Broker
 from services.host.cell.exposition import cell_exposition
 from services.host.cell.service import CellParams, CellService
-from services.host.clock import BrokerClock
 from services.host.exposition import exposition
 from services.host.folder import own_folder
-from services.host.health import METRICS_TYPE, HealthServer, Page, plain
 from services.host.memory import TEMPORARY
 from services.host.memory_watch import MemoryWatch
 from services.host.pace import Pace
@@ -31,6 +28,9 @@ from services.host.task import TaskContext, wall_clock_ms
 from services.host.tenant import House, Tenant
 from services.host.wanted import Wanted, wanted_of
 from services.isolated.caller import IsolationParams
+from services.process.broker import Broker
+from services.process.clock import BrokerClock
+from services.process.health import METRICS_TYPE, HealthServer, Page, plain
 from services.registry.follow import RegistryFollower
 from services.registry.view import RegistryView, Slot
 from services.settings import LOOPBACK

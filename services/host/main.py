@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import importlib.metadata
-import logging
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ from services.host.cell.service import CellParams
 from services.host.host import CLOSE_S_MAX, STOP_TIMEOUT_S, Host, HostParams, ReplacedError
 from services.host.memory import TEMPORARY
 from services.isolated.caller import MEMORY_MB, MEMORY_MB_MIN, IsolationParams
-from services.logs import configure_logs
+from services.logs import configure_service_logs
 from services.operators.collector import collect_rarely
 from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, SettingsError, check_host_name
 
@@ -138,17 +137,5 @@ def main() -> None:
     except SettingsError as refusal:
         print(refusal, file=sys.stderr)  # noqa: T201 - before there is a log
         sys.exit(EXIT_REFUSED)
-    configure_host_logs(level, form)
+    configure_service_logs(level, form)
     sys.exit(run_host(params))
-
-
-def configure_host_logs(level: str, form: str) -> None:
-    """As for all processes, but with quiet libraries: in an outage the Kafka client writes 200 lines a second.
-
-    What matters of it, our own code says: tasks that fail, fetches that fail, reports that are dropped.
-    """
-    configure_logs(level, form)
-    if level != "debug":
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-        for name in ("faust", "mode"):
-            logging.getLogger(name).setLevel(logging.WARNING)

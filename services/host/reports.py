@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import msgspec
 import psutil
 
-from services.host.clock import BrokerClock
 from services.host.loop_delay import LoopDelay
 from services.host.publisher import Publisher
 from services.host.segment import Segment
+from services.process.clock import BrokerClock
 from services.registry.view import Slot
 from topics import catalogue
 from topics.messages import (

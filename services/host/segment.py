@@ -18,11 +18,9 @@ from aiokafka.errors import OffsetOutOfRangeError
 
 from services.host.beginnings import check_beginnings
 from services.host.committed import committed_offsets
-from services.host.ending import end
 from services.host.fetch import BlockConsumer, UnreadableError
 from services.host.landmarks import Landmarks
 from services.host.memory import Memory
-from services.host.outage import told_as_outage
 from services.host.seat import Seat
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
@@ -31,6 +29,8 @@ from services.host.streaks import Streaks
 from services.host.takeover import Title, may_fence, recovered
 from services.host.task import Task, TaskContext
 from services.host.unending import unending
+from services.process.ending import end
+from services.process.outage import told_as_outage
 from topics.messages import SegmentState, SegmentStep
 
 log = structlog.get_logger(__name__)

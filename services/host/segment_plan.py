@@ -9,22 +9,15 @@ from dataclasses import dataclass
 
 from services.operators.pruning import Fields, fields_read
 from services.operators.wiring import input_name
+from services.tasks import commit_interval_ms, count_of, partitions_of, writer_of
 from topics.flow.graph import Edge, FlowGraph, Segment
-from topics.flow.specs import Delivery, FlowSpec, Sink, Source
+from topics.flow.specs import Sink, Source
 from topics.messages import TappedEdge
 from topics.names import edge_topic, landmark_topic, snapshot_topic
 
-COMMIT_INTERVAL_MS_MAX: dict[Delivery, int] = {"exactly_once": 100, "at_least_once": 500}
-"""In exactly_once results wait for the commit. Else it only bounds what a crash repeats, and rare ones cost less."""
-COMMITS_PER_BOUND = 4
-"""A commit interval is at most this part of the flow's latency bound."""
 STRETCHED_S_MAX = 3.0
 """From the first record of a transaction to the end of its commit, where commits are slow. One request that a broker
 does not answer, and the retry, still fit into the time after which it gives a transaction up."""
-
-
-class UnknownTopicError(Exception):
-    """A source or sink topic is not on the broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +141,10 @@ def plan_segment(
     def input_of(edge: Edge) -> Input:
         if edge.kind == "source":
             source = sources[edge.upstream]
-            count = _count(topic_partitions, source.topic, source.name)
+            count = count_of(topic_partitions, source.topic, source.name)
             tells = _first_reader(graph, source.name) == segment_id
             return Input(input_name(edge), source.topic, count, source, read[source.name], 0, source.idle_ms, tells)
-        writer = _writer(graph, edge)
+        writer = writer_of(graph, edge)
         upstream = partitions_of(graph, writer, topic_partitions)
         count = edge.rekey.partitions if edge.rekey else upstream
         topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
@@ -164,7 +157,7 @@ def plan_segment(
     def output_of(edge: Edge) -> Output:
         if edge.kind == "sink":
             sink = sinks[edge.target]
-            count = _count(topic_partitions, sink.topic, sink.name)
+            count = count_of(topic_partitions, sink.topic, sink.name)
             return Output(edge.stream, sink.topic, count, sink, None, (bytes_max or {}).get(sink.topic))
         topic = edge_topic(graph.spec.name, edge.stream, edge.target, edge.port_number)
         if edge.rekey:
@@ -181,26 +174,6 @@ def plan_segment(
     )
 
 
-def commit_interval_ms(spec: FlowSpec) -> float:
-    """How often a flow's tasks commit: often enough that a bound on latency leaves room for it."""
-    bound_ms, most_ms = spec.qos.latency_ms, COMMIT_INTERVAL_MS_MAX[spec.delivery]
-    return min(most_ms, bound_ms / COMMITS_PER_BOUND) if bound_ms else most_ms
-
-
-def partitions_of(graph: FlowGraph, segment: Segment, topic_partitions: Mapping[str, int]) -> int:
-    """How many tasks a segment has: as many as its input with the most partitions."""
-    topics = {source.name: source.topic for source in graph.spec.sources}
-    counts = []
-    for edge in segment.inputs:
-        if edge.kind == "source":
-            counts.append(_count(topic_partitions, topics[edge.upstream], edge.upstream))
-        elif edge.rekey:
-            counts.append(edge.rekey.partitions)
-        else:
-            counts.append(partitions_of(graph, _writer(graph, edge), topic_partitions))
-    return max(counts)
-
-
 def _first_reader(graph: FlowGraph, source: str) -> str:
     """Of the segments that read a source, the first in the order of the graph: the same for all who ask."""
     return next(
@@ -209,13 +182,3 @@ def _first_reader(graph: FlowGraph, source: str) -> str:
         for edge in segment.inputs
         if (edge.kind, edge.upstream) == ("source", source)
     )
-
-
-def _writer(graph: FlowGraph, edge: Edge) -> Segment:
-    return next(segment for segment in graph.segments if edge.upstream in segment.operators)
-
-
-def _count(topic_partitions: Mapping[str, int], topic: str, name: str) -> int:
-    if topic not in topic_partitions:
-        raise UnknownTopicError(f"{name}: topic {topic!r} is not on the broker; create it, then run the flow again")
-    return topic_partitions[topic]

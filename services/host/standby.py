@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import structlog
 
-from services.host.ending import end
 from services.host.landmarks import Landmarks
 from services.host.memory import Memory
 from services.host.segment_plan import SegmentPlan
@@ -17,6 +16,7 @@ from services.host.snapshot import usable
 from services.host.task import Committed, TaskContext
 from services.host.task_input import TaskInputs
 from services.host.writer import Writer
+from services.process.ending import end
 
 log = structlog.get_logger(__name__)
 

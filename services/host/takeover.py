@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from services.host.ending import end
 from services.host.seat import Seat
+from services.process.ending import end
 
 HANDOVER_PATIENCE_S = 10.0
 """How long a new owner waits for the former one's word. A former owner that is gone is told to nobody but us."""

@@ -15,7 +15,6 @@ from pathlib import Path
 import structlog
 
 from services.host.blueprint import CannotRunError, blueprint
-from services.host.broker import Broker
 from services.host.reports import Reports
 from services.host.seat import Seat
 from services.host.segment import DRAIN_S_MAX, Segment
@@ -24,6 +23,7 @@ from services.host.standby import Standby
 from services.host.takeover import Title
 from services.host.task import TaskContext
 from services.host.wanted import Terms, Wanted
+from services.process.broker import Broker
 from topics.flow.specs import Python
 from topics.messages import SegmentState
 

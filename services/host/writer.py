@@ -24,10 +24,10 @@ from aiokafka.errors import (
 from aiokafka.producer import sender
 from aiokafka.producer.message_accumulator import BatchBuilder
 
-from services.host.ending import end
 from services.host.fencing import fence
-from services.host.outage import told_as_outage
-from services.host.segment_plan import UnknownTopicError
+from services.process.ending import end
+from services.process.outage import told_as_outage
+from services.tasks import UnknownTopicError
 
 # A new transaction can't begin until the former one's markers are written, a few ms after its commit. aiokafka asks
 # again after 20 ms, a fifth of the time between two commits of exactly_once.

@@ -4,8 +4,8 @@ from typing import Any
 
 import psutil
 
-from services.host.exposition import metric
 from services.modelling.pipeline import Pipeline, clock_ms
+from services.process.exposition import metric
 
 
 def exposition(pipeline: Pipeline) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import structlog
 
 from services.embedded.ports import LOOPBACK
-from services.host.main import configure_host_logs
+from services.logs import configure_service_logs
 from services.modelling.params import FitParams, ModellingParams, SparkParams
 from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, load_settings
 
@@ -100,7 +100,7 @@ def main() -> None:
     """Entry of the process."""
     params, level, form = parse(sys.argv[1:])
     keep_freed_memory()
-    configure_host_logs(level, form)
+    configure_service_logs(level, form)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     os.environ["SPARK_LOCAL_IP"] = (
         params.spark.driver_host

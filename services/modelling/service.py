@@ -22,7 +22,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from services.host.health import METRICS_TYPE, HealthServer, Page, UnwellError, plain
 from services.modelling import checkpoint, spark_kafka
 from services.modelling.exposition import exposition
 from services.modelling.flow_facts import facts_of
@@ -30,6 +29,7 @@ from services.modelling.params import SLACK_S, ModellingParams
 from services.modelling.pipeline import Pipeline, clock_ms
 from services.modelling.spark_session import open_session
 from services.modelling.spark_sums import sums_of
+from services.process.health import METRICS_TYPE, HealthServer, Page, UnwellError, plain
 from services.registry.follow import RegistryFollower
 from services.registry.view import RegistryView
 from topics.catalogue import FLOWS

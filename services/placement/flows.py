@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
-from services.host.ending import end
 from services.placement.params import RECOUNT_S
 from services.placement.situation import KnownFlow
+from services.process.ending import end
 from services.registry.errors import RegistryError
 from services.registry.submit import (
     check_sources,

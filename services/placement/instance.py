@@ -14,9 +14,6 @@ from collections.abc import Sequence
 import structlog
 from aiokafka.errors import KafkaError
 
-from services.host.broker import Broker
-from services.host.ending import end
-from services.host.health import METRICS_TYPE, HealthServer, Page, plain
 from services.placement.conductor import Conductor
 from services.placement.edge_leaders import EdgeLeaders
 from services.placement.flows import Flows
@@ -24,6 +21,9 @@ from services.placement.params import LEASE, TRANSACTIONAL_ID, PlacementParams
 from services.placement.situation import Situation
 from services.placement.watch import Watch
 from services.placement.writable import writable
+from services.process.broker import Broker
+from services.process.ending import end
+from services.process.health import METRICS_TYPE, HealthServer, Page, plain
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from services.registry.fenced import FencedError, FencedWriter

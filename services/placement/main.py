@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from services.event_loop import new_runner
-from services.host.main import configure_host_logs
+from services.logs import configure_service_logs
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
 from services.settings import LOG_FORMATS, LOG_LEVELS, SILENT_S
@@ -45,5 +45,5 @@ def parse(arguments: Sequence[str]) -> tuple[PlacementParams, str, str]:
 def main() -> None:
     """Entry of the process."""
     params, level, form = parse(sys.argv[1:])
-    configure_host_logs(level, form)
+    configure_service_logs(level, form)
     sys.exit(run_placement(params))

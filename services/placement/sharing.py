@@ -12,7 +12,7 @@ from services.placement.situation import KnownFlow, Situation
 from services.placement.unfit import UnfitError
 from services.registry.changes import Entry
 from services.registry.decisions import decision
-from services.sharing.counts import fixed_taps, may_serve, readers
+from services.registry.sharing_counts import fixed_taps, may_serve, readers
 from services.sharing.equality import CannotTapError, feeding, promise, segment_of, tapped_edges
 from services.sharing.taps import sound, still_tapped
 from topics import catalogue

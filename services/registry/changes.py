@@ -7,9 +7,9 @@ import msgspec
 
 from services.registry.errors import RegistryError
 from services.registry.revisions import check_no_history_twice
+from services.registry.sharing_counts import fixed_taps
+from services.registry.sharing_revisions import check_serving, taps_of
 from services.registry.view import RegistryView, Slot
-from services.sharing.counts import fixed_taps
-from services.sharing.revisions import check_serving, taps_of
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph

@@ -11,7 +11,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from services.host.outage import told_as_outage
+from services.process.outage import told_as_outage
 from services.registry.errors import RegistryError
 from topics.errors import MessageError
 from topics.messages import Message

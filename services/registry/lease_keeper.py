@@ -16,8 +16,8 @@ import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from services.host.clock import BrokerClock
-from services.host.ending import end
+from services.process.clock import BrokerClock
+from services.process.ending import end
 from services.registry.lease import LeaseLog
 from topics.catalogue import LEASES
 from topics.errors import MessageError

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from services.host.segment_plan import partitions_of
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.snapshot import POLL_S, TIMEOUT_S, read_registry
 from services.registry.spread import spread
 from services.registry.view import Slot
 from services.registry.write import write
+from services.tasks import partitions_of
 from topics.admin import connect
 from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph

@@ -9,8 +9,8 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator
 
-from services.host.segment_plan import commit_interval_ms
 from services.operators.pruning import Fields, fields_read
+from services.tasks import commit_interval_ms
 from topics.flow.graph import Edge, FlowGraph, Segment
 from topics.messages import SegmentTap, TappedEdge
 from topics.names import edge_topic

@@ -9,8 +9,8 @@ from services.host.cell.delays import Delays
 from services.host.cell.flow_measures import measure_flow
 from services.host.cell.flow_model import model_flow
 from services.host.cell.served import served_at, served_model
+from services.registry.sharing_counts import fixed_taps
 from services.registry.view import RegistryView
-from services.sharing.counts import fixed_taps
 from services.sharing.taps import still_tapped
 from services.whatif.recorded import Recorded
 from topics.flow.file import parse_graph

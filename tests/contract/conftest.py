@@ -26,8 +26,8 @@ from placement.simulator.body import Body
 from placement.simulator.faults import lose_host
 from services.host.cell.body import CellBody, brain_ms
 from services.host.cell.post import Post
-from services.host.clock import BrokerClock
 from services.lab.chance import seeded
+from services.process.clock import BrokerClock
 from tests.waiting import until_async
 from topics.admin import connect, ensure
 from topics.ants.gate import Gate

@@ -66,6 +66,32 @@ def test_nothing_unpickles() -> None:
     assert [] == wrong
 
 
+def test_no_two_parts_of_services_need_each_other() -> None:
+    """Each can be read, and tried, without those that build on it."""
+    needs: dict[str, set[str]] = {}
+    for path in sources("services"):
+        inside = path.relative_to(ROOT / "services").with_suffix("").parts
+        needs.setdefault(inside[0], set()).update(_parts_of_services(path) - {inside[0]})
+    while free := [
+        part for part in needs if not needs[part] & needs.keys() or not any(part in others for others in needs.values())
+    ]:
+        for part in free:
+            del needs[part]
+    knot = {part: sorted(others & needs.keys()) for part, others in sorted(needs.items())}
+    assert {} == knot, "some of these need each other"
+
+
+def _parts_of_services(path: Path) -> set[str]:
+    """The folders and modules of services that a file imports from."""
+    modules: set[str] = set()
+    for statement in ast.walk(ast.parse(path.read_text(), filename=str(path))):
+        if isinstance(statement, ast.Import):
+            modules |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            modules |= {f"{statement.module}.{alias.name}" for alias in statement.names}
+    return {module.split(".")[1] for module in modules if module.startswith("services.")}
+
+
 @pytest.mark.parametrize("package", sorted(LAYERS))
 def test_every_file_says_what_it_is_for(package: str) -> None:
     """A reader opens a file at its top."""

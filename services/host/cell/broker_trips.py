@@ -5,8 +5,8 @@ import asyncio
 import structlog
 
 from services.broker_ping import round_trips_ms
-from services.host.broker import Broker
 from services.host.cell.delays import BROKER_PEER
+from services.process.broker import Broker
 from topics.admin import ClusterError
 from topics.messages import LinkMetrics, Sketch
 

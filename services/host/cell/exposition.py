@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from services.host.cell.service import CellService
-from services.host.exposition import Labels, metric
+from services.process.exposition import Labels, metric
 from topics.ants.envelope import Refusal
 
 

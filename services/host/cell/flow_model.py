@@ -14,7 +14,7 @@ from services.host.cell.flow_hops import FlowHops
 from services.host.cell.flow_measures import FlowMeasures
 from services.host.cell.known_models import FlowModels
 from services.host.cell.pins import pin
-from services.host.segment_plan import commit_interval_ms
+from services.tasks import commit_interval_ms
 from topics.flow import specs
 from topics.flow.graph import FlowGraph, Operator, Segment
 

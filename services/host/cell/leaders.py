@@ -48,8 +48,8 @@ from services.host.cell.wishes import Wishes
 from services.host.graphs import compiled
 from services.registry.lease import lease_of
 from services.registry.pauses import pause_model
+from services.registry.sharing_counts import fixed_taps
 from services.registry.view import RegistryView
-from services.sharing.counts import fixed_taps
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
 from topics.messages import FlowRevision, HotSpotModel, Model, OperatorMetrics, SegmentTap

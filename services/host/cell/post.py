@@ -15,7 +15,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from services.host.clock import BrokerClock
+from services.process.clock import BrokerClock
 from topics.ants.envelope import ANTS_MAX, Contents, Travelling, seal
 from topics.ants.gate import Gate
 from topics.ants.kinds import TOPIC_OF

@@ -15,7 +15,6 @@ from placement.ants.params import IMPROVED
 from placement.leader import Leader
 from placement.queueing import Stream
 from placement.served import served_flow
-from services.host.broker import Broker
 from services.host.cell.body import CellBody, Decided, brain_ms
 from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.broker_trips import broker_rows
@@ -31,10 +30,11 @@ from services.host.cell.roster import SILENT_MS, Roster
 from services.host.cell.rows import load_of_rows
 from services.host.cell.served import served_at
 from services.host.cell.tail import Tail
-from services.host.clock import BrokerClock
 from services.host.graphs import compiled
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
+from services.process.broker import Broker
+from services.process.clock import BrokerClock
 from services.registry.lease_keeper import LeaseKeeper
 from services.registry.view import RegistryView
 from services.settings import SILENT_S_MIN

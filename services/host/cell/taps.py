@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 
+from services.registry.sharing_counts import fixed_taps, may_serve
 from services.registry.view import RegistryView
-from services.sharing.counts import fixed_taps, may_serve
 from services.sharing.equality import tapped_edges
 from services.sharing.taps import choose, still_tapped
 from topics.flow.graph import FlowGraph

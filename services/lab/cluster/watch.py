@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from confluent_kafka import Consumer, TopicPartition
 
-from services.host.segment_plan import partitions_of
 from services.lab.dataplane.ground import wait_until
 from services.registry.view import CORE, RegistryView, Slot
+from services.tasks import partitions_of
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.messages import Message

@@ -25,7 +25,6 @@ from placement.model import Placement
 from placement.moves import ENDED
 from placement.strategies import STRATEGIES, NoFeasibleHost
 from services.embedded.world import World as PlayedWorld
-from services.host.segment_plan import partitions_of
 from services.lab.dataplane.ground import BenchError, wait_until
 from services.lab.placements.load import Load, Route
 from services.lab.placements.topics import make_led_topics
@@ -39,6 +38,7 @@ from services.registry.snapshot import read_registry
 from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView, Slot
 from services.registry.write import write
+from services.tasks import partitions_of
 from services.whatif.recorded import Recorded, read_recorded
 from services.whatif.world import World, world_of
 from topics import catalogue

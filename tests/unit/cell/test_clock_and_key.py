@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.cluster_key import KEY_VARIABLE, make_key, read_key
-from services.host.clock import BrokerClock
+from services.process.clock import BrokerClock
 from services.settings import SettingsError
 
 

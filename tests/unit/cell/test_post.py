@@ -8,7 +8,7 @@ from aiokafka import TopicPartition
 
 from placement.scent import Announce
 from services.host.cell.post import Post, inbox_of
-from services.host.clock import BrokerClock
+from services.process.clock import BrokerClock
 from topics.ants.envelope import Contents, Travelling, seal
 from topics.ants.gate import Gate
 from topics.catalogue import ANTS_ROUTING

@@ -10,9 +10,9 @@ from aiokafka.producer.sender import Sender
 
 from services.host import writer as writing
 from services.host.seat import Seat, is_passing
-from services.host.segment_plan import UnknownTopicError
 from services.host.writer import WriteError, Writer, WriterParams
 from services.registry.fenced import FencedWriter
+from services.tasks import UnknownTopicError
 
 
 async def nothing(*_: Any, **__: Any) -> None:

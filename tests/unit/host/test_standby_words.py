@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 
-from services.host.clock import BrokerClock
 from services.host.reports import Identity, Reports
+from services.process.clock import BrokerClock
 from tests.unit.host.stand_ins import Publisher
 from topics import catalogue
 from topics.messages import StandbyStatus

@@ -9,9 +9,9 @@ from aiokafka import TopicPartition
 
 from services.host import segment as under_test
 from services.host import unending
-from services.host.ending import end
 from services.host.seat import Seat
 from services.host.segment import Segment
+from services.process.ending import end
 
 PATIENCE_S = 5.0
 

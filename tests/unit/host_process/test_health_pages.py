@@ -8,11 +8,11 @@ from urllib.request import Request, urlopen
 import pytest
 
 from services.embedded.ports import choose_ports
-from services.host.clock import BrokerClock
 from services.host.exposition import exposition
-from services.host.health import HealthServer, Page, UnwellError, plain
 from services.host.meter import Meter
 from services.host.reports import Identity, Reports, Standing
+from services.process.clock import BrokerClock
+from services.process.health import HealthServer, Page, UnwellError, plain
 
 
 def test_pages_are_served_and_all_else_is_refused() -> None:

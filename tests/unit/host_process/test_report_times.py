@@ -2,9 +2,9 @@
 
 import asyncio
 
-from services.host.clock import BrokerClock
-from services.host.ending import end
 from services.host.reports import Identity, Reports
+from services.process.clock import BrokerClock
+from services.process.ending import end
 from tests.unit.host.stand_ins import Publisher
 from topics import catalogue
 from topics.messages import StandbyStatus

@@ -10,12 +10,12 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from services.host.health import UnwellError
 from services.modelling import service as module
 from services.modelling.checkpoint import has_begun
 from services.modelling.params import FitParams, ModellingParams, SparkParams
 from services.modelling.pipeline import Figures
 from services.modelling.service import FIRST_S_MAX, RESTS, SILENT_S_MAX, ClockSetBackError, Service, set_back_s
+from services.process.health import UnwellError
 
 Act = Callable[[], None]
 WINDOW_S = 120

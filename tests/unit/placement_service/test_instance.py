@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from services.host.clock import BrokerClock
 from services.placement import instance
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
 from services.placement.situation import Situation
+from services.process.clock import BrokerClock
 from services.registry.changes import Entry
 from services.registry.decisions import decision
 from topics import catalogue

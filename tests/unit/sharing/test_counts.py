@@ -5,10 +5,10 @@ import pytest
 
 from services.registry.changes import submitted, withdrawn
 from services.registry.errors import RegistryError
+from services.registry.sharing_counts import fixed_taps, may_serve, readers
+from services.registry.sharing_revisions import check_serving, taps_of
 from services.registry.view import RegistryView
-from services.sharing.counts import fixed_taps, may_serve, readers
 from services.sharing.equality import promise, segment_of
-from services.sharing.revisions import check_serving, taps_of
 from tests.unit.sharing.talks import run, segment, submit, talk, tap, text_of
 from topics.messages import FlowRevision, Placement
 

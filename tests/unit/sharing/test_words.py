@@ -5,8 +5,8 @@ import msgspec
 from services.cli.explain import explanation
 from services.cli.flows import flow_rows
 from services.cli.plan import plan_values
+from services.registry.sharing_words import lingers_for, shared_lines
 from services.registry.view import RegistryView
-from services.sharing.words import lingers_for, shared_lines
 from tests.unit.sharing.talks import run, segment, submit, talk, tap
 
 SERVER, TAPPER = talk("f"), talk("g")

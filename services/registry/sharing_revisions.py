@@ -1,8 +1,8 @@
 """What may change of flows that share segments, and what may not: asked before a revision is written. Pure."""
 
 from services.registry.errors import RegistryError
+from services.registry.sharing_counts import fixed_taps
 from services.registry.view import RegistryView
-from services.sharing.counts import fixed_taps
 from services.sharing.equality import CannotTapError, promise, segment_of, tapped_edges
 from services.sharing.taps import still_tapped
 from topics.flow.file import parse_graph
