@@ -45,3 +45,26 @@ def test_who_begins_anew_with_all_its_readers_may() -> None:
     revised(FLOW, FLOW.replace("price > 0", "price > 1"))
     revised(FLOW, MORE.replace("totals:", "sums:").replace("input: totals", "input: sums"))
     revised(FLOW, FLOW.replace("flow: shop", "flow: shop\nqos: {latency_ms: 100}"))
+
+
+FUSED = """
+flow: shop
+sources:
+  sales: {topic: sales, key: town}
+operators:
+  paid: {op: filter, input: sales, where: "price > 0"}
+  totals: {op: aggregate, input: paid, by: [town], emit: {n: count()}}
+sinks:
+  out: {input: totals, topic: totals}
+"""
+
+
+def test_state_that_is_kept_may_not_get_all_of_it_once_more_in_another_segment() -> None:
+    """State is kept by operator, offsets by segment: another operator beside the totals makes the segment a new one,
+    which reads from the beginning and finds the totals of before."""
+    brief = "  brief: {op: project, input: paid, fields: {town: town}}\n  totals:"
+    beside = FUSED.replace("  totals:", brief, 1).replace("sinks:", "sinks:\n  short: {input: brief, topic: short}")
+    assert [1, 1] == [len(parse_graph(text).segments) for text in (FUSED, beside)]
+    with pytest.raises(RegistryError, match="once more to totals"):
+        revised(FUSED, beside)
+    revised(FUSED, beside.replace("totals:", "sums:").replace("input: totals", "input: sums"))
