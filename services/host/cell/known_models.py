@@ -51,7 +51,7 @@ class FlowModels:
         found = [
             (model.samples, body.mean_us * self.capacities.get(host, 1.0) / 1e3, body.cs2)
             for host, model in sorted(self.services.get(operator, {}).items())
-            if isinstance(body := model.body, ServiceModel) and self._use(model, body.mean_us, model.error)
+            if isinstance(body := model.body, ServiceModel) and self._use(model, body.mean_us, model.error, lasts=True)
         ]
         served = sum(samples for samples, _, _ in found)
         if not served:
@@ -61,13 +61,14 @@ class FlowModels:
         return mean, max(0.0, square - mean * mean)
 
     def _rate(self, operator: str) -> RateModel | None:
+        """For what it says of the operator; its rate itself nobody asks for: forecasts tell it."""
         model = self.rates.get(operator)
         if model is None or not isinstance(body := model.body, RateModel):
             return None
-        return body if self._use(model, body.per_s, model.error) else None
+        return body if self._use(model, body.per_s, model.error, lasts=True) else None
 
-    def _use(self, model: Model, value: float, error: float | None) -> bool:
-        return doubt(Estimate(value, error, self.now_s - model.second), self.trust) is None
+    def _use(self, model: Model, value: float, error: float | None, *, lasts: bool = False) -> bool:
+        return doubt(Estimate(value, error, self.now_s - model.second, lasts), self.trust) is None
 
 
 SET_BACK_S = 130

@@ -60,6 +60,17 @@ def test_a_doubtful_forecast_gives_way_to_what_was_measured_last(doubtful: tuple
     assert "measured" == flow.origins["s", "rate_per_ms"]
 
 
+@pytest.mark.parametrize(("age_s", "is_used"), [(20, True), (89, True), (95, False)])
+def test_while_the_models_service_starts_again_what_lasts_is_used_on(age_s: int, is_used: bool) -> None:
+    """A restart may take 60 s: what a record costs is the same meanwhile, what comes is not."""
+    second = int(NOW_S) - age_s
+    rate = RateModel("f", "s", "kept", 100.0, 100.0, 5, 2.5, 0.25)
+    flow = modelled(*(made(each, second=second) for each in (forecast(), rate, service(3_000.0))))
+    task = next(task.name for task in flow.flow.tasks)
+    lasting = {flow.origins["s", "ca2"], flow.origins[task, "service_vwu"]}
+    assert ({"modelled" if is_used else "default"}, "measured") == (lasting, flow.origins["s", "rate_per_ms"])
+
+
 def test_a_backlog_is_offered_load_that_no_forecast_of_arrivals_knows() -> None:
     flow = modelled(made(forecast()), lag=50)
     assert 0.150 == pytest.approx(flow.flow.sources[0].rate_per_ms)
