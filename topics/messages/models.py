@@ -171,6 +171,7 @@ class ScoreModel(Body, frozen=True, tag="score"):
     """Predicted against measured. `wape`: sum of absolute errors over sum of values; `naive_wape`: of the last value.
 
     `inside`: share within one standard error. Of hot-spot forecasts: precision, recall and the median lead time.
+    `size` (that sum of values) and `broken` (how many bounds broke) let the service go on from here after a restart.
     """
 
     of: Name
@@ -182,6 +183,8 @@ class ScoreModel(Body, frozen=True, tag="score"):
     recall: Share | None = None
     lead_s: Amount | None = None
     inside: Share | None = None
+    size: Amount | None = None
+    broken: Count | None = None
 
 
 AnyBody = (
