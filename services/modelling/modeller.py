@@ -195,7 +195,7 @@ class Modeller:
         window, recent_s = self._window(), self.params.recent_s
         made = [
             rate_columns(operators, window, recent_s),
-            edge_columns(operators, window),
+            edge_columns(operators, window, recent_s),
             service_columns(operators, window, found, recent_s),
         ]
         return [*made, self._signatures(operators, window)]
