@@ -14,7 +14,7 @@ signatures = sign(counts, load_of_one)                 # segments of constant lo
 from placement.fits.arrays import Array, Flags, Moments
 from placement.fits.execution import Execution, fit_execution
 from placement.fits.links import Delays, fit_delays
-from placement.fits.rates import Rates, fit_rates
+from placement.fits.rates import Rates, fit_rates, mean_error
 from placement.fits.service import Service, fit_service
 from placement.fits.signatures import Signatures, combine, impact, sign
 
@@ -33,5 +33,6 @@ __all__ = [
     "fit_rates",
     "fit_service",
     "impact",
+    "mean_error",
     "sign",
 ]

@@ -35,7 +35,7 @@ def fit_rates(arrivals: Array, outputs: Array, gaps: Moments, seen: Flags) -> Ra
     per_s = divide(total, seconds)
     return Rates(
         per_s,
-        _error(counts, seen, per_s, seconds),
+        mean_error(counts, seen),
         _variation(gaps.over_window()),
         divide(np.where(seen, outputs, 0.0).sum(axis=-1), total),
         seconds,
@@ -47,9 +47,11 @@ def _variation(gaps: Moments) -> Array:
     return np.where(gaps.count >= GAPS_MIN, np.maximum(found, 0.0), np.nan)
 
 
-def _error(counts: Array, seen: Flags, per_s: Array, seconds: Array) -> Array:
-    """Neighbouring seconds are alike, so there are fewer independent ones than seconds."""
-    off = np.where(seen, counts - np.nan_to_num(per_s)[..., None], 0.0)
+def mean_error(values: Array, seen: Flags) -> Array:
+    """Standard error of the mean of the seconds that were seen: neighbours are alike, so that fewer are independent."""
+    seconds = seen.sum(axis=-1).astype(float)
+    mean = divide(np.where(seen, values, 0.0).sum(axis=-1), seconds)
+    off = np.where(seen, values - np.nan_to_num(mean)[..., None], 0.0)
     variance = divide((off**2).sum(axis=-1), seconds - 1.0)
     alike = divide((off[..., 1:] * off[..., :-1]).sum(axis=-1), (off**2).sum(axis=-1))
     alike = np.clip(np.nan_to_num(alike), 0.0, _ALIKE_MAX)

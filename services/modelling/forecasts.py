@@ -1,6 +1,7 @@
 """Rates ahead: one forecaster for all operators, which come and go, and the courses that they may take."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +19,20 @@ Name = tuple[str, str]
 RECENT_S = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Of all series by their places; NaN where there is none."""
+
+    now: Array
+    """NaN also where this second is not known."""
+    last: Array
+    """The last that was known."""
+    ahead: Array
+    """[series, horizon]."""
+    owner: Indices
+    """The how many-th series it is that has this place."""
+
+
 class Forecasts:
     """`step` takes the closed seconds of all operators; `columns` tells what comes. Series are (flow, operator)."""
 
@@ -27,6 +42,9 @@ class Forecasts:
         self._courses = Courses(0, courses)
         self._places: dict[Name, int] = {}
         self._free: list[int] = []
+        self._known = np.zeros(0, dtype=bool)
+        """Which series had a value in the last second."""
+        self._owner: Indices = np.zeros(0, dtype=np.int64)
         self._flows: Mapping[str, FlowFacts] = {}
 
     def know(self, flows: Mapping[str, FlowFacts]) -> None:
@@ -49,6 +67,7 @@ class Forecasts:
             values[places] = _each_at(rates, begin + second)
             self._forecaster.step(values)
             self._courses.step(values)
+            self._known = np.isfinite(values)
 
     def keep(self, names: Sequence[Name]) -> None:
         """Forgets all others."""
@@ -57,17 +76,20 @@ class Forecasts:
             places = [self._places.pop(name) for name in gone]
             self._forecaster.forget(np.array(places))
             self._courses.forget(np.array(places))
+            self._owner[places] += 1
             self._free += places
             self._link()
 
-    def now_and_ahead(self) -> tuple[Array, Array]:
-        """Of all series, by their places: the last rates, and those at each horizon (series, horizons)."""
+    def rates(self) -> Rates:
+        """What came, and what is forecast."""
         if not self._forecaster.history.steps:
-            return np.zeros(0), np.zeros((0, len(self._params.horizons)))
+            nothing = np.zeros(0)
+            return Rates(nothing, nothing, np.zeros((0, len(self._params.horizons))), self._owner)
         used = np.zeros(self._forecaster.count, dtype=bool)
         used[list(self._places.values())] = True
-        now = np.where(used, self._forecaster.history.back(1), np.nan)
-        return now, np.where(used[:, None], self._forecaster.forecast().values, np.nan)
+        last = np.where(used, self._forecaster.history.back(1), np.nan)
+        ahead = np.where(used[:, None], self._forecaster.forecast().values, np.nan)
+        return Rates(np.where(self._known, last, np.nan), last, ahead, self._owner.copy())
 
     def ahead(self) -> Ahead:
         """What may come, of all series."""
@@ -121,6 +143,8 @@ class Forecasts:
                 room = max(more, count)
                 self._forecaster.grow(count + room)
                 self._courses.grow(count + room)
+                self._known = np.pad(self._known, (0, room))
+                self._owner = np.pad(self._owner, (0, room))
                 self._free += range(count + room - 1, count - 1, -1)
             for name in fresh:
                 self._places[name] = self._free.pop()

@@ -1,6 +1,7 @@
-"""Models in Redis: written whole, read by hosts and tools. Redis may be gone: models are then on their topic alone.
+"""Models in Redis: written whole, read by tools, and by the service itself when it starts.
 
-After a failure it is left alone for a while, so that a dead Redis does not hold up the models.
+Redis may be gone: models are then on their topic alone. After a failure it is left alone for a while, so that a dead
+Redis does not hold up the models.
 """
 
 import time
@@ -13,6 +14,8 @@ from redis.exceptions import RedisError
 
 from services.logs import hide_in_text
 from services.modelling.mirror_layout import EXPIRES_AFTER_S, hash_of
+from services.modelling.mirror_read import read_models
+from topics.messages import Model
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +60,17 @@ class Mirror:
             return False
         self._gone.clear()
         return True
+
+    def read(self, kind: str) -> list[Model] | None:
+        """All models of a kind; None: Redis is away."""
+        if time.monotonic() < self._again_s:
+            return None
+        try:
+            return read_models(self._redis, kind=kind)
+        except (RedisError, OSError) as fault:
+            self._again_s = time.monotonic() + PAUSE_S
+            log.warning("models can't be read", redis=hide_in_text(self._url), error=str(fault))
+            return None
 
     def close(self) -> None:
         """Lets go of the connection."""

@@ -84,6 +84,11 @@ class Modeller:
         self.take(rows)
         self._newest = 0
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether micro-batches are still of a time that was refilled: a second that ends one may be half of itself."""
+        return self._newest < self.closed
+
     def take(self, rows: Rows) -> int:
         """One micro-batch; the number of seconds that it closed."""
         newest = rows.appended_ms // 1_000 - 1
@@ -190,7 +195,7 @@ class Modeller:
         window, recent_s = self._window(), self.params.recent_s
         made = [
             rate_columns(operators, window, recent_s),
-            edge_columns(operators, window),
+            edge_columns(operators, window, recent_s),
             service_columns(operators, window, found, recent_s),
         ]
         return [*made, self._signatures(operators, window)]

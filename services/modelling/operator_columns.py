@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.fits import Execution, Moments, Service, fit_delays, fit_execution, fit_rates, fit_service
+from placement.fits import Execution, Moments, Service, fit_delays, fit_execution, fit_rates, fit_service, mean_error
 from placement.fits.arrays import divide
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.operators import Operators
@@ -63,8 +63,8 @@ def rate_columns(operators: Operators, window: Window, recent_s: int) -> Columns
     )
 
 
-def edge_columns(operators: Operators, window: Window) -> Columns:
-    """What enters and leaves segments."""
+def edge_columns(operators: Operators, window: Window, recent_s: int) -> Columns:
+    """What enters and leaves segments; the error is that of the bytes that enter."""
     names = operators.tasks
     sums = ("rows", "pending", "bytes_in", "bytes_out", "lag", "state_bytes")
     found = {name: operators.task_sum(window[name]) for name in sums}
@@ -76,19 +76,23 @@ def edge_columns(operators: Operators, window: Window) -> Columns:
     every = np.arange(len(names))
     lag = found["lag"][every, last]
     growth = divide(lag - found["lag"][every, first], (last - first).astype(float))
+    entering, leaving = (mean_of_seen(found[name], seen) for name in ("bytes_in", "bytes_out"))
+    recent = (mean_of_seen(found[name][:, -recent_s:], seen[:, -recent_s:]) for name in ("bytes_in", "bytes_out"))
     return Columns(
         EdgeModel,
         [f"edge/{flow}/{segment}" for flow, segment in names],
         seconds,
-        np.full(len(names), np.nan),
+        divide(mean_error(found["bytes_in"], seen), entering),
         [
             [flow for flow, _ in names],
             [segment for _, segment in names],
-            numbers(divide(found["bytes_in"].sum(axis=1, where=seen), seconds)),
-            numbers(divide(found["bytes_out"].sum(axis=1, where=seen), seconds)),
+            numbers(entering),
+            numbers(leaving),
             numbers(lag),
             numbers(growth),
             numbers(found["state_bytes"][every, last]),
+            *map(numbers, recent),
+            [recent_s] * len(names),
         ],
     )
 

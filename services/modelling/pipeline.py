@@ -19,7 +19,7 @@ from services.modelling.rows import rows_of
 from services.modelling.scoreboard import Scoreboard
 from services.modelling.spark_sums import sums_of
 from topics.catalogue import METRICS_REJECTED, MODELS
-from topics.messages import RejectedMetrics
+from topics.messages import HotSpotModel, RejectedMetrics, ScoreModel
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +83,7 @@ class Pipeline:
         self._garbage: dict[str, int] = {}
         """Offsets already counted of each place that may yet grow."""
         self._flows: Mapping[str, FlowFacts] = {}
+        self._has_resumed = False
         self._mirroring = ThreadPoolExecutor(1, thread_name_prefix="mirror")
 
     def know(self, flows: Mapping[str, FlowFacts]) -> None:
@@ -108,11 +109,13 @@ class Pipeline:
         summed_s = time.monotonic()
         self.modeller.know(self._flows)
         self.modeller.take(rows)
+        self._resume()
         keys: list[str] = []
         values: list[bytes] = []
         if self.modeller.closed < self._told:
-            self.board = Scoreboard(self.params.fits.forecast.horizons)  # time was set back; nothing comes due
-        if self.modeller.closed != self._told:
+            before, self.board = self.board, Scoreboard(self.params.fits.forecast.horizons)
+            self.board.resume(before.scores())  # time was set back; nothing comes due
+        if self.modeller.closed != self._told and not self.modeller.is_behind:
             stamp = Stamp(self.modeller.closed, self.params.fits.window_s, self._now_ms(), batch)
             for columns in (*self.modeller.models(), *self.board.columns()):
                 keys += columns.keys
@@ -122,12 +125,29 @@ class Pipeline:
         fitted_s = time.monotonic()
         self._publish(keys, values, sorted(self._gone), rows.rejected)
         self._gone.clear()
-        self._told = self.modeller.closed
+        if not self.modeller.is_behind:
+            self._told = self.modeller.closed
         self.figures.batches += 1
         self.figures.models += len(keys)
         self.figures.rejected += self._count(rows.rejected)
         self.figures.taken_s, self.figures.fitted_s = summed_s - began_s, fitted_s - summed_s
         self.figures.published_s = time.monotonic() - fitted_s
+
+    def _resume(self) -> None:
+        """What a process before this one left: scores go on from there, and its warnings are told again or taken back.
+
+        From Redis, once it answers: reading a topic of all models would take longer than all else at a start."""
+        if self.mirror is None or self._has_resumed:
+            return
+        scores, spots = self.mirror.read("score"), self.mirror.read("hotspot")
+        if scores is None or spots is None:
+            return
+        self._has_resumed = True
+        self.board.resume(model.body for model in scores if isinstance(model.body, ScoreModel))
+        bodies = [model.body for model in spots]
+        standing = [each.flow for each in bodies if isinstance(each, HotSpotModel) and each.in_s is not None]
+        self.modeller.hot_spots.stand_by(standing)
+        log.info("went on from what was known before", scores=len(scores), warnings=len(standing))
 
     def close(self) -> None:
         """Nothing is taken any more."""

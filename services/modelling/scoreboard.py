@@ -7,6 +7,7 @@
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -15,13 +16,14 @@ import numpy as np
 from placement.fits import Execution
 from services.modelling.columns import Columns
 from services.modelling.flow_verdicts import FlowVerdicts
+from services.modelling.forecasts import Rates
 from services.modelling.modeller import Modeller
 from services.modelling.operator_columns import ServiceFit
 from services.modelling.ring import Array
 from topics.messages import ScoreModel
 
 KEPT_S = 2_000
-"""Live, what is older than this counts little. Warnings are few: all since the service began count alike."""
+"""Live, what is older than this counts little. Warnings are few: all that are known of count alike."""
 KEEP = 1.0 - 1.0 / KEPT_S
 """What a second keeps of the sums before it."""
 
@@ -48,16 +50,45 @@ class _Tally:
 
 
 @dataclass(slots=True)
+class _Warnings:
+    """How those came out that were given before this process began."""
+
+    hits: int = 0
+    misses: int = 0
+    false: int = 0
+    leads_s: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Scoreboard:
     """`look` after each batch; `scores` so far. `keep`: what each look keeps of the ones before; 1 in a back-test."""
 
     horizons_s: tuple[int, ...]
     keep: float = KEEP
-    _due: dict[int, deque[tuple[int, Array, Array]]] = field(default_factory=dict)
+    _due: dict[int, deque[tuple[int, Array, Rates]]] = field(default_factory=dict)
     """For each horizon: the second, the rates forecast for it, and the rates when they were."""
     _line: tuple[int, ServiceFit, Execution] | None = None
     _tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
     _spots: FlowVerdicts | None = None
+    _before: _Warnings = field(default_factory=_Warnings)
+
+    def resume(self, scores: Iterable[ScoreModel]) -> None:
+        """Goes on from scores that were told before, as far as they say what they are made of."""
+        for score in scores:
+            if score.of == "hotspot":
+                hits = round((score.precision or 0.0) * score.predictions)
+                self._before.hits += hits
+                self._before.false += score.predictions - hits
+                self._before.misses += max(0, (score.broken or hits) - hits)
+                # Only their median is known: it stands for each of them.
+                self._before.leads_s += [score.lead_s] * hits if score.lead_s is not None else []
+            elif score.size is not None and score.wape is not None and score.naive_wape is not None:
+                tally = self._tallies.setdefault((score.of, score.what), _Tally())
+                tally.predictions += score.predictions
+                tally.size += score.size
+                tally.wrong += score.wape * score.size
+                tally.naive_wrong += score.naive_wape * score.size
+                tally.inside += (score.inside or 0.0) * score.predictions
 
     def look(self, modeller: Modeller) -> None:
         """Scores what was said of the last closed second, and notes what is said of those to come."""
@@ -79,6 +110,7 @@ class Scoreboard:
                         tally.wrong / tally.size,
                         tally.naive_wrong / tally.size,
                         inside=inside,
+                        size=tally.size,
                     )
                 )
         return made + self._warnings()
@@ -93,34 +125,39 @@ class Scoreboard:
 
     def _warnings(self) -> list[ScoreModel]:
         """How the warnings of hot spots came out."""
-        spots = self._spots
-        if spots is None or not spots.hits + spots.misses + spots.false:
+        spots, before = self._spots or _Warnings(), self._before
+        hits, misses, false = spots.hits + before.hits, spots.misses + before.misses, spots.false + before.false
+        if not hits + misses + false:
             return []
-        warned, broken = spots.hits + spots.false, spots.hits + spots.misses
+        warned, broken, leads_s = hits + false, hits + misses, [*before.leads_s, *spots.leads_s]
         return [
             ScoreModel(
                 "hotspot",
                 "all",
                 warned,
-                precision=spots.hits / warned if warned else None,
-                recall=spots.hits / broken if broken else None,
-                lead_s=median(spots.leads_s) if spots.leads_s else None,
+                precision=hits / warned if warned else None,
+                recall=hits / broken if broken else None,
+                lead_s=median(leads_s) if leads_s else None,
+                broken=broken,
             )
         ]
 
     def _look_at_rates(self, modeller: Modeller) -> None:
-        second, (now, ahead) = modeller.closed, modeller.forecasts.now_and_ahead()
+        second, rates = modeller.closed, modeller.forecasts.rates()
         for place, horizon_s in enumerate(self.horizons_s):
             due = self._due.setdefault(horizon_s, deque())
             while due and due[0][0] < second:
                 due.popleft()
             if due and due[0][0] == second:
                 _, told, before = due.popleft()
-                known = np.flatnonzero(np.isfinite(told) & np.isfinite(now[: len(told)]))
+                now = rates.now[: len(told)]
+                # A place may have been given to another series since then.
+                same = before.owner == rates.owner[: len(told)]
+                known = np.flatnonzero(np.isfinite(told) & np.isfinite(now) & same)
                 tally = self._tallies.setdefault(("forecast", f"{horizon_s} s"), _Tally())
-                tally.add(told[known], before[known], now[known], None, self.keep)
+                tally.add(told[known], before.last[known], now[known], None, self.keep)
             if not due or due[-1][0] < second + horizon_s:
-                due.append((second + horizon_s, ahead[:, place], now))
+                due.append((second + horizon_s, rates.ahead[:, place], rates))
 
     def _look_at_services(self, modeller: Modeller) -> None:
         fit = modeller.service_fit()

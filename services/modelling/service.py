@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -47,6 +47,8 @@ SILENT_S_MAX = 60.0
 """Without a batch, although there is something to read: then it is not well."""
 FIRST_S_MAX = 300.0
 """The same until the first batch is done, with the start of Spark."""
+FLOWS_FOLLOWED, PAGES = "following the flows", "serving pages"
+"""What goes on beside the query."""
 RESTS = ("Waiting for data to arrive", "Waiting for next trigger")
 """Spark's words between two batches; the first only for a moment."""
 
@@ -66,9 +68,10 @@ class Service:
         self._batches = 0
         """Done when it was looked at last."""
         self._fault = "none"
+        self._unwell: dict[str, str] = {}
+        """What does not run beside the query, and why."""
         self.pipeline: Pipeline | None = None
         self._asked = threading.Event()
-        self._view = RegistryView()
         self._is_up = asyncio.Event()
 
     def stop(self) -> None:
@@ -78,7 +81,8 @@ class Service:
     async def run(self) -> None:
         """Everything; raises what Spark could not start with."""
         loop = asyncio.get_running_loop()
-        beside = [asyncio.create_task(each) for each in (self._follow_flows(), self._serve_pages())]
+        works = ((FLOWS_FOLLOWED, self._follow_flows), (PAGES, self._serve_pages))
+        beside = [asyncio.create_task(self._keep_up(what, work)) for what, work in works]
         try:
             await asyncio.to_thread(self._work, lambda: loop.call_soon_threadsafe(self._is_up.set))
         finally:
@@ -86,12 +90,26 @@ class Service:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
 
+    async def _keep_up(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Lets something go on beside the query for ever: what ends by a fault is told, and begins again."""
+        pause_s = PAUSE_S
+        while True:
+            began_s = self._now_s()
+            try:
+                return await work()
+            except Exception as fault:
+                log.exception("what runs beside the query ended; it begins again", what=what)
+                self._unwell[what] = f"{fault!r}"[:200]
+            pause_s = PAUSE_S if self._now_s() - began_s > PAUSE_S_MAX else min(2 * pause_s, PAUSE_S_MAX)
+            await asyncio.sleep(pause_s)
+
     async def _serve_pages(self) -> None:
         """From the moment that the query runs: who asks earlier gets no answer."""
         await self._is_up.wait()
         if self.params.port is not None:
             pages = {"/health": self._health, "/metrics": self._metrics}
             async with HealthServer(self.params.port, pages):
+                self._unwell.pop(PAGES, None)
                 await asyncio.Event().wait()
 
     def _health(self) -> Page:
@@ -101,6 +119,9 @@ class Service:
             raise UnwellError(
                 f"no batch was done for {silent_s:.0f} s; last fault: {self._fault}; see the service's log"
             )
+        if self._unwell:
+            faults = "; ".join(f"{what} ended by {fault}" for what, fault in sorted(self._unwell.items()))
+            raise UnwellError(f"{faults}; it begins again; see the service's log")
         return plain("ok\n")
 
     def _metrics(self) -> Page:
@@ -109,23 +130,25 @@ class Service:
 
     async def _follow_flows(self) -> None:
         """Keeps the pipeline informed of bounds and of who is upstream of whom."""
+        view = RegistryView()
         follower = RegistryFollower(
-            self.params.bootstrap, self._view, [FLOWS], client_id="stig.models.flows", on_message=lambda message: None
+            self.params.bootstrap, view, [FLOWS], client_id="stig.models.flows", on_message=lambda message: None
         )
-        while True:
-            try:
-                await follower.start()
-                await follower.catch_up()
-                break
-            except KafkaError as error:
-                log.warning("flows can't be read yet", error=repr(error))
-                await asyncio.sleep(PAUSE_S)
 
         def tell() -> None:
             if self.pipeline is not None:
-                self.pipeline.know(facts_of(list(self._view.flows.values())))
+                self.pipeline.know(facts_of(list(view.flows.values())))
+            self._unwell.pop(FLOWS_FOLLOWED, None)
 
         try:
+            while True:
+                try:
+                    await follower.start()
+                    await follower.catch_up()
+                    break
+                except KafkaError as error:
+                    log.warning("flows can't be read yet", error=repr(error))
+                    await asyncio.sleep(PAUSE_S)
             await self._is_up.wait()
             tell()
             await follower.run(tell)

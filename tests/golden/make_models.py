@@ -27,7 +27,9 @@ FOLDER = Path(__file__).parent / "models"
 
 BODIES: dict[str, AnyBody] = {
     "rate/talk/tcp": RateModel("talk", "talk.aaaa", "tcp", 4_000.5, 4_100.25, 10, 1.25, 0.75),
-    "edge/talk/talk.aaaa": EdgeModel("talk", "talk.aaaa", 480_000.5, 300_000.0, 12_000.0, -12.5, 7_340_032.0),
+    "edge/talk/talk.aaaa": EdgeModel(
+        "talk", "talk.aaaa", 480_000.5, 300_000.0, 12_000.0, -12.5, 7_340_032.0, 510_000.5, 320_000.25, 10
+    ),
     "service/talk/tcp/edge-1": ServiceModel(
         "talk", "talk.aaaa", "tcp", "edge-1", 9.5, 1.5, 812.5, 9_000.5, 118, 0.001, 2.5, 0.0001, 0.25, 8_500.5
     ),
@@ -36,7 +38,7 @@ BODIES: dict[str, AnyBody] = {
     "signature/talk/tcp": SignatureModel("talk", "tcp", (5, 20), (0.75, 0.125)),
     "slack/talk": SlackModel("talk", 250.0, 120.5, 129.5, (10, 60), (100.5, -5.25), (7.5, None)),
     "hotspot/talk": HotSpotModel("talk", "edge-1", "tcp", 42.5, -5.25, 0.875, ("count", "talk")),
-    "score/forecast/10": ScoreModel("forecast", "10", 4_711, 0.25, 0.375, 0.875, 0.9375, 12.5, 0.6875),
+    "score/forecast/10": ScoreModel("forecast", "10", 4_711, 0.25, 0.375, 0.875, 0.9375, 12.5, 0.6875, 1e6, 16),
 }
 
 

@@ -57,7 +57,11 @@ class RateModel(Body, frozen=True, tag="rate"):
 
 
 class EdgeModel(Body, frozen=True, tag="edge"):
-    """What enters and leaves a segment. `lag`: records that wait before it now; its growth is negative on the mend."""
+    """What enters and leaves a segment, over the whole window and over its last `recent_s` seconds.
+
+    `lag`: records that wait before it now; its growth is negative on the mend. The bytes of an operator are those of
+    its segment: between operators of one segment nothing is written.
+    """
 
     flow: Name
     segment: Name
@@ -66,6 +70,9 @@ class EdgeModel(Body, frozen=True, tag="edge"):
     lag: Amount
     lag_growth_per_s: float
     state_bytes: Amount
+    recent_bytes_in_per_s: Amount | None = None
+    recent_bytes_out_per_s: Amount | None = None
+    recent_s: Positive | None = None
 
 
 class ServiceModel(Body, frozen=True, tag="service"):
@@ -171,6 +178,7 @@ class ScoreModel(Body, frozen=True, tag="score"):
     """Predicted against measured. `wape`: sum of absolute errors over sum of values; `naive_wape`: of the last value.
 
     `inside`: share within one standard error. Of hot-spot forecasts: precision, recall and the median lead time.
+    `size` (that sum of values) and `broken` (how many bounds broke) let the service go on from here after a restart.
     """
 
     of: Name
@@ -182,6 +190,8 @@ class ScoreModel(Body, frozen=True, tag="score"):
     recall: Share | None = None
     lead_s: Amount | None = None
     inside: Share | None = None
+    size: Amount | None = None
+    broken: Count | None = None
 
 
 AnyBody = (

@@ -1,5 +1,6 @@
 """How the service keeps its query running, with Spark's part played by hand; and what its health page says."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -182,3 +183,33 @@ def test_the_first_batch_may_take_long(stage: Stage) -> None:
     assert look(stage)
     stage.now_s += 1
     assert not look(stage)
+
+
+def test_what_ends_beside_the_query_is_told_and_begins_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flows were no longer followed, or no page was served, and nobody knew."""
+    tries: list[int] = []
+    seen: list[str] = []
+
+    async def follow() -> None:
+        tries.append(1)
+        if len(tries) < 3:
+            raise ValueError("a flow that nobody can read")
+        stage.service._unwell.pop("flows", None)
+        await asyncio.Event().wait()
+
+    async def play() -> None:
+        task = asyncio.create_task(stage.service._keep_up("flows", follow))
+        while len(tries) < 3:
+            if stage.service._unwell:
+                with pytest.raises(UnwellError, match="flows ended by ValueError"):
+                    stage.service._health()
+                seen.append("unwell")
+            await asyncio.sleep(0)
+        assert not task.done()
+        task.cancel()
+
+    stage.commit()
+    assert look(stage)
+    asyncio.run(play())
+    assert seen
+    assert is_well(stage)

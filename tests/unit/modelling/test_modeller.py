@@ -135,6 +135,21 @@ def test_what_operators_of_a_task_repeat_is_counted_once(batch: Batch) -> None:
     model = models_of(modeller)["edge/talk/talk.aa"]
     assert (2_000.0, 1_000.0) == (model.body.bytes_in_per_s, model.body.bytes_out_per_s)
     assert (600.0, 20.0, 128.0) == (model.body.lag, model.body.lag_growth_per_s, model.body.state_bytes)
+    assert 0.0 == model.error, "the same bytes in each second"
+
+
+def test_bytes_are_told_over_the_window_and_over_its_end(batch: Batch) -> None:
+    """As rates are, with their error."""
+    modeller = Modeller(PARAMS)
+    early, late = {"bytes_in": 100.0, "bytes_out": 10.0}, {"bytes_in": 400.0, "bytes_out": 40.0}
+    cells = steady(1_001, 1_020, 9.0, **early) | steady(1_021, 1_030, 9.0, **late)
+    modeller.take(batch(1_031.0, operator={TCP: cells, UDP: cells}))
+    model = models_of(modeller)["edge/talk/talk.aa"]
+    body = model.body
+    assert (200.0, 20.0) == (body.bytes_in_per_s, body.bytes_out_per_s)
+    assert (400.0, 40.0, 5) == (body.recent_bytes_in_per_s, body.recent_bytes_out_per_s, body.recent_s)
+    assert model.error is not None
+    assert 0 < model.error < 1
 
 
 def test_links_are_half_round_trips(batch: Batch) -> None:
@@ -329,10 +344,23 @@ def test_a_bursty_stream_has_a_signature(batch: Batch) -> None:
     bursts = steady(1_001, 1_020, 100.0) | steady(1_021, 1_030, 1_000.0)
     modeller.take(batch(1_031.0, operator={TCP: bursts, UDP: steady(1_001, 1_030, 100.0)}))
     models = models_of(modeller)
-    body = models["signature/talk/tcp"].body
+    model = models["signature/talk/tcp"]
+    body = model.body
+    assert (30, 0.0) == (model.samples, pytest.approx(model.error, abs=1e-5)), "each second is as its segment"
     assert (20, 10) == body.lasted_s
     assert pytest.approx((0.002, 0.02)) == body.load
     assert "signature/talk/udp" not in models
+
+
+def test_the_error_of_a_signature_is_how_far_seconds_are_off_from_their_segments(batch: Batch) -> None:
+    """Nothing, then 1,000 a second, then 90 and 110 in turn: ten off in two of three seconds."""
+    modeller = Modeller(PARAMS)
+    cells = {second: told(90.0 if second % 2 else 110.0) for second in range(1_011, 1_031)}
+    modeller.take(batch(1_031.0, operator={TCP: steady(1_006, 1_010, 1_000.0) | cells}))
+    model = models_of(modeller)["signature/talk/tcp"]
+    assert 25 == model.samples
+    seconds = [0.0] * 5 + [1_000.0] * 5 + [100.0] * 20
+    assert (10.0 * math.sqrt(20 / 30)) / (sum(seconds) / 30) == pytest.approx(model.error, rel=0.01)
 
 
 def test_models_end_with_what_they_are_about(batch: Batch) -> None:

@@ -15,6 +15,7 @@ from services.modelling.params import FitParams, ModellingParams, SparkParams
 from services.modelling.pipeline import Figures, Pipeline
 from services.modelling.rows import Rows
 from topics.catalogue import MODELS
+from topics.messages import HotSpotModel, Model, ScoreModel
 
 Batch = Callable[..., Rows]
 TOLD = {"rows": 1.0, "arrivals": 10.0}
@@ -29,10 +30,20 @@ class Book:
         self.records: list[tuple[str, str, bytes | None]] = []
         self.faults: list[Exception] = []
         """Raised instead of writing to the topic, each once."""
+        self.kept: dict[str, list[Model]] | None = {}
+        """What Redis has from before, by kind; None: it is away."""
 
     def write(self, keys: Sequence[str], values: Sequence[bytes], gone: Sequence[str]) -> bool:
         self.gone += gone
         return True
+
+    def read(self, kind: str) -> list[Model] | None:
+        return self.kept.get(kind, []) if self.kept is not None else None
+
+    def models(self, key: str) -> list[Model]:
+        """What was written of it to the topic."""
+        values = [value for _, name, value in self.records if name == key and value is not None]
+        return [MODELS.codec.decode(value, topic="t", partition=0, offset=0) for value in values]
 
     def write_records(self, spark: Any, bootstrap: str, records: Sequence[tuple[str, str, bytes | None]]) -> None:
         if self.faults and any(value is None for _, _, value in records):
@@ -176,6 +187,58 @@ def test_kept_metrics_of_a_time_to_come_do_not_fill_the_ring(
     pipeline._now_ms = lambda: 5_032_000
     pipeline.refill(0)
     assert 5_030 == pipeline.modeller.closed
+
+
+def refill(pipeline: Pipeline, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From these kept metrics."""
+    monkeypatch.setattr(pipeline_module.spark_kafka, "history", lambda *given, **named: None)
+    monkeypatch.setattr(pipeline_module, "sums_of", lambda *given, **named: SimpleNamespace(toArrow=lambda: rows))
+    pipeline._now_ms = lambda: rows.appended_ms
+    pipeline.refill(0)
+
+
+def test_nothing_is_told_while_a_backlog_is_worked_off(
+    batch: Batch, pipeline: Pipeline, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of it may end within a second, whose sum is then half of what the refilled ring had."""
+    seat = ("edge-1", "talk", "talk.aa", "tcp")
+    refill(pipeline, batch(1_021.0, operator={seat: dict.fromkeys(range(1_001, 1_021), TOLD)}), monkeypatch)
+    half = {"rows": 1.0, "arrivals": 5.0}
+    give(pipeline, batch(1_010.9, operator={seat: {1_009: TOLD, 1_010: half}}), 1)
+    assert [] == book.records
+    give(pipeline, batch(1_021.2, operator={seat: dict.fromkeys(range(1_010, 1_021), TOLD)}), 2)
+    (model,) = book.models("rate/talk/tcp")
+    assert (1_020, 10.0) == (model.second, model.body.per_s)
+
+
+def kept_model(body: Any) -> Model:
+    name = f"{body.of}/{body.what}" if isinstance(body, ScoreModel) else body.flow
+    return Model(f"x/{name}", 990, 10, 1, None, 1, 1, body)
+
+
+def test_after_a_restart_scores_go_on_and_standing_warnings_are_taken_back(
+    batch: Batch, pipeline: Pipeline, book: Book
+) -> None:
+    """From what Redis has, as soon as it answers; else both would begin with nothing, and warnings stand for ever."""
+    scores = [
+        ScoreModel("forecast", "1 s", 1_000, 0.3, 0.4, size=10_000.0),
+        ScoreModel("service", "1 s", 100, 0.1, 0.2, inside=0.7, size=500.0),
+        ScoreModel("hotspot", "all", 10, precision=0.8, recall=0.5, lead_s=4.0, broken=16),
+    ]
+    spots = [HotSpotModel("talk", "edge-1", "tcp", 3.0, -1.0, 0.9), HotSpotModel("calm", "edge-1", "x", None, 0.0, 0.0)]
+    book.kept = None
+    speak(pipeline, batch, range(1_000, 1_002))
+    assert [] == book.models("hotspot/talk")
+    book.kept = {"score": [*map(kept_model, scores)], "hotspot": [*map(kept_model, spots)]}
+    speak(pipeline, batch, range(1_002, 1_010))
+    assert [None] == [model.body.in_s for model in book.models("hotspot/talk")]
+    assert [] == book.models("hotspot/calm")
+    ahead = book.models("score/forecast/1 s")[-1].body
+    assert 1_000 < ahead.predictions < 1_020
+    assert 0.3 == pytest.approx(ahead.wape, rel=0.02)
+    assert 0.4 == pytest.approx(ahead.naive_wape, rel=0.02)
+    warned = book.models("score/hotspot/all")[-1].body
+    assert (10, 0.8, 0.5, 4.0) == (warned.predictions, warned.precision, warned.recall, warned.lead_s)
 
 
 def test_late_rows_are_counted_once_however_often_spark_tells_of_them(pipeline: Pipeline) -> None:
