@@ -6,6 +6,7 @@ and restored into a fresh operator (and `restored()` called). It knows no clock:
 """
 
 from services.operators.batch import Batch
+from services.operators.rest import Rest
 from services.operators.table import Table
 
 
@@ -20,6 +21,9 @@ class Operator:
 
     slice_records: int | None = None
     """So many records at a time at most, because one may become many rows (`Slices`); None: any number."""
+
+    rest: Rest | None = None
+    """What it still has to give out of what time has closed; None: it always gives all at once."""
 
     def process(self, batch: Batch, port: int) -> Batch | tuple[Batch, ...]:
         """The results of this batch, with the new watermark. Ports count the inputs in the order the spec names them.
