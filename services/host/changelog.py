@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator
 from services.host.disk import DiskDict
 from services.host.fetch import Record
 from services.operators.program import Program
-from services.operators.table import entries_of
+from services.operators.table import Table, entries_of
 from topics.flow.graph import FlowGraph
 from topics.names import changelog_topic
 
 _SEPARATOR = b"\x00"
+ENTRIES_MAX = 10_000
+"""About so many entries are written at a time: to encode a million takes seconds."""
 
 
 def changelog_topics(graph: FlowGraph, program: Program) -> dict[str, str]:
@@ -30,21 +32,29 @@ def changelog_topics(graph: FlowGraph, program: Program) -> dict[str, str]:
 
 
 def drained(program: Program) -> Iterator[tuple[str, list[bytes], list[bytes | None]]]:
-    """(operator, keys, values) of everything that changed since the last time."""
+    """(operator, keys, values) of everything that changed since the last time; where that is much, piece by piece."""
     by_operator: dict[str, tuple[list[bytes], list[bytes | None]]] = {}
     for name, table in program.tables.items():
-        if table.changed:
-            operator, _, table_name = name.partition("/")
+        operator, _, table_name = name.partition("/")
+        prefix = table_name.encode() + _SEPARATOR
+        for records in _changes(table):
             keys, values = by_operator.setdefault(operator, ([], []))
-            prefix = table_name.encode() + _SEPARATOR
-            records = table.drain()
-            if isinstance(table.data, DiskDict):
-                table.data.settle(records)
             for key, value in records:
                 keys.append(prefix + key)
                 values.append(value)
+            if len(keys) >= ENTRIES_MAX:
+                yield operator, *by_operator.pop(operator)
     for operator, (keys, values) in by_operator.items():
         yield operator, keys, values
+
+
+def _changes(table: Table) -> Iterator[list[tuple[bytes, bytes | None]]]:
+    if not isinstance(table.data, DiskDict):
+        yield from table.drain_by(ENTRIES_MAX)
+    elif table.changed:
+        records = table.drain()
+        table.data.settle(records)  # all of it at once: what it is not told, it would encode again
+        yield records
 
 
 def apply(program: Program, operator: str, records: Iterable[Record]) -> None:

@@ -150,9 +150,11 @@ class Landmarks:
 
 async def _read_to_the_end(consumer: BlockConsumer, at: TopicPartition) -> dict[bytes, Record]:
     """The last record of each key. To where the topic really ends, not to the first open transaction: ours may lie
-    behind another task's."""
+    behind another task's. And to where it ends when it is first asked: others may write to it all the time."""
     newest: dict[bytes, Record] = {}
-    while (end := consumer.highwater(at)) is None or await consumer.position(at) < end:
+    end = None
+    while end is None or await consumer.position(at) < end:
         for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():
             newest |= {record.key: record for record in records}
+        end = consumer.highwater(at) if end is None else end
     return newest

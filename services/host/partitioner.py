@@ -1,13 +1,22 @@
 """Which partition a record goes to: the same that Kafka's own producers would choose for its key.
 
-Hashing in Python is slow, so the answer for each key is remembered, up to a bound.
+The answer for each key is remembered, up to a bound, in one table for all topics of a process that have as many
+partitions: a host has many tasks, and a table for each of them would fill its memory.
 """
 
 from collections.abc import Sequence
+from functools import cache
+from typing import cast
 
-from aiokafka.partitioner import murmur2
+from services.host.key_hash import key_hashes
 
-REMEMBERED_KEYS_MAX = 200_000
+REMEMBERED_KEYS_MAX = 100_000
+"""About 13 MB."""
+
+
+@cache
+def _remembered(_partitions: int) -> dict[bytes | None, int]:
+    return {}
 
 
 class Partitioner:
@@ -16,23 +25,33 @@ class Partitioner:
     def __init__(self, partitions: int, home: int) -> None:
         self._partitions = partitions
         self._home = home % partitions
-        self._known: dict[bytes | None, int] = {None: self._home}
+        self._known = _remembered(partitions)
 
     def spread(self, keys: Sequence[bytes | None]) -> list[int] | int:
         """The partition of each record, or one number if all go to the same."""
         if self._partitions == 1:
             return 0
         distinct = set(keys)
-        if distinct == {None}:
-            return self._home
+        has_keyless = None in distinct
+        distinct.discard(None)
+        self._learn(distinct)
         known = self._known
-        unknown = distinct.difference(known)
-        if unknown:
-            if len(known) > REMEMBERED_KEYS_MAX:
-                known.clear()
-                known[None] = self._home
-                unknown = distinct
-            for key in unknown:
-                known[key] = self._home if key is None else (murmur2(key) & 0x7FFFFFFF) % self._partitions
-        targets = {known[key] for key in distinct}
-        return targets.pop() if len(targets) == 1 else [known[key] for key in keys]
+        targets = set(map(known.__getitem__, distinct))
+        if has_keyless:
+            targets.add(self._home)
+        if len(targets) == 1:
+            return targets.pop()
+        if has_keyless:
+            return [self._home if key is None else known[key] for key in keys]
+        return list(map(known.__getitem__, keys))
+
+    def _learn(self, keys: set[bytes | None]) -> None:
+        unknown = keys.difference(self._known)
+        if not unknown:
+            return
+        if len(self._known) + len(unknown) > REMEMBERED_KEYS_MAX:
+            self._known.clear()
+            unknown = keys
+        listed = cast(list[bytes], list(unknown))
+        hashes = key_hashes(listed)
+        self._known.update(zip(listed, [(each & 0x7FFFFFFF) % self._partitions for each in hashes], strict=True))

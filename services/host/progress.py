@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from aiokafka import TopicPartition
 
-from services.host.changelog import drained
+from services.host.changelog import ENTRIES_MAX, drained
 from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks
 from services.host.memory import Memory
 from services.host.remembered import Note, Remembered, fits, pack
@@ -102,6 +102,8 @@ class Progress:
             self.entry_bytes = len(keys[0]) + len(values[0] or b"")
             times_ms = [now_ms] * len(keys)
             await self._writer.write(self._changelogs[operator], self._partition, keys, values, times_ms)
+            if len(keys) >= ENTRIES_MAX:
+                await asyncio.sleep(0)  # more is to come, and others must have their turn
 
     async def _write_snapshot(self, now_ms: int) -> None:
         if self._snapshots.is_due:

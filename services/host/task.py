@@ -340,6 +340,8 @@ class Task:
             has_results = has_results or any(outputs.values())
             if self._failures:
                 await self._note_failures(input_name, parcel, records, now_ms)
+            if self._slices.has_more:
+                await asyncio.sleep(0)  # all of it may take seconds: others must have their turn
             self.meter.resumed()
         self.meter.dropped += parcel.dropped
         if parcel.late.values:

@@ -32,6 +32,7 @@ class Aggregate(Operator):
         self._grouping = grouping(spec.by, spec.window, Summary(spec.by, spec.emit))
         self.tables = self._grouping.tables
         self.disk_tables = self._grouping.disk_tables
+        self.rest = self._grouping.rest
 
     def process(self, batch: Batch, port: int) -> Batch:
         return self._grouping.process(batch, port)

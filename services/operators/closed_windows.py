@@ -14,6 +14,7 @@ from services.operators.emptying import emptied
 from services.operators.fold import Fold, Group, GroupReader, GroupStates
 from services.operators.horizon import Horizon
 from services.operators.operator import Operator
+from services.operators.rest import ClosedGroup, Rest
 from services.operators.rolling import Pane, Rolling
 from services.operators.rows import group_key
 from services.operators.table import GONE, Entries, Table, encode_key
@@ -38,6 +39,7 @@ class ClosedWindows(Operator):
         self._starts: list[int] = []
         self._rolling = Rolling(fold)
         self.tables = {"panes": self._states, "watermark": self._horizon.table}
+        self.rest: Rest = Rest()
 
     def restore(self, name: str, entries: Entries) -> None:
         super().restore(name, entries)
@@ -63,7 +65,9 @@ class ClosedWindows(Operator):
             self._add(current)
         before_ms = self._horizon.watermark_ms
         watermark_ms = self._horizon.advance(port, batch.watermark_ms)
-        return self._close(before_ms, watermark_ms) if watermark_ms > before_ms else Batch.empty(watermark_ms)
+        if watermark_ms > before_ms:
+            self.rest.begin(self._closed(before_ms, watermark_ms), before_ms, watermark_ms)
+        return self.rest.take(watermark_ms)
 
     def _add(self, batch: Batch) -> None:
         fold, data = self._fold, self._states.data
@@ -93,26 +97,17 @@ class ClosedWindows(Operator):
             insort(self._starts, start)
         return pane
 
-    def _close(self, before_ms: int, watermark_ms: int) -> Batch:
-        values: list[Value] = []
-        keys: list[bytes | None] = []
-        times: list[int] = []
+    def _closed(self, before_ms: int, watermark_ms: int) -> Iterator[ClosedGroup | None]:
+        is_tumbling = self._windows.pane_ms == self._windows.size_ms
         for start in self._windows.closing(self._starts, before_ms, watermark_ms):
             end = start + self._windows.size_ms
-            merged = self._merged(start, end)
+            if not is_tumbling:
+                starts = self._starts[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+                yield from self._rolling.move_to(starts, self._panes)
+            merged = self._panes[start] if is_tumbling else self._rolling.merged
             for group in sorted(merged, key=encode_key):
-                rows = self._rows(group, merged[group], start, end)
-                values += rows
-                keys += [group_key(group)] * len(rows)
-            times += [end - 1] * (len(values) - len(times))
+                yield self._rows(group, merged[group], start, end), group_key(group), end - 1
         self._forget(watermark_ms)
-        return Batch.derived(values, keys, times, watermark_ms)
-
-    def _merged(self, start: int, end: int) -> Pane:
-        if self._windows.pane_ms == self._windows.size_ms:
-            return self._panes[start]
-        starts = self._starts
-        return self._rolling.move_to(starts[bisect_left(starts, start) : bisect_left(starts, end)], self._panes)
 
     def _rows(self, group: Group, states: GroupStates, start: int, end: int) -> list[Value]:
         rows = self._fold.rows(group, states)

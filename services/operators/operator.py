@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from services.operators.batch import Batch
 from services.operators.emptying import emptied
+from services.operators.rest import Rest
 from services.operators.table import Entries, Table
 
 
@@ -24,6 +25,9 @@ class Operator:
 
     slice_records: int | None = None
     """So many records at a time at most, because one may become many rows (`Slices`); None: any number."""
+
+    rest: Rest | None = None
+    """What it still has to give out of what time has closed; None: it always gives all at once."""
 
     def process(self, batch: Batch, port: int) -> Batch | tuple[Batch, ...]:
         """The results of this batch, with the new watermark. Ports count the inputs in the order the spec names them.

@@ -71,6 +71,7 @@ class Program:
         self.callers = [each.caller for each in self._operators.values() if isinstance(each, Python)]
         self.waits = any(each.waits for each in self.callers)
         """Whether to keep it off an event loop: some operator waits for another process."""
+        self._rests = [each.rest for each in self._operators.values() if each.rest is not None]
         reads = {name: tuple((feeds or {}).get(name, streams_read(spec))) for name, spec in operators.items()}
         makes = {name: streams_made(name, spec) for name, spec in operators.items()}
         self._plans = {each: self._plan(each, reads, makes) for each in self.inputs}
@@ -111,6 +112,19 @@ class Program:
             if self._probe is not None:
                 self._probe(step.name, sum(len(streams[stream]) for stream, _ in step.feeds), went_out)
         return {output: streams[output] for output in self.outputs if output in streams}
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a batch without records would give more of what time has closed."""
+        return any(rest.is_left for rest in self._rests)
+
+    def cut(self, rows_max: int) -> None:
+        """From now on give out about so many rows at a time of what time closes: see `has_more`.
+
+        Not where it waits: what came first would wait in an open transaction until the others were worked off.
+        """
+        for rest in self._rests:
+            rest.rows_max = None if self.waits else rows_max
 
     def take_failures(self) -> list[Failure]:
         """The records that python operators could not process since this was last asked."""

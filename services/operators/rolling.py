@@ -8,11 +8,12 @@ All of it is derived: after a restart the first window is merged from all of its
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 
 from services.operators.emptying import emptied
 from services.operators.fold import Fold, Group, GroupStates
+from services.operators.rest import BREATH_GROUPS
 
 Pane = dict[Group, GroupStates]
 
@@ -27,37 +28,42 @@ class Rolling:
     def clear(self) -> None:
         """Forget the window."""
         self._panes: dict[int, Pane] = {}
-        self._merged: Pane = {}
+        self.merged: Pane = {}
+        """The states of the window by group."""
         self._pane_counts: Counter[Group] = Counter()
 
     def forget(self) -> Iterator[None]:
         """Forget the window, a portion with each step."""
-        for each in (self._merged, self._pane_counts, self._panes):
+        for each in (self.merged, self._pane_counts, self._panes):
             yield from emptied(each)
 
-    def move_to(self, starts: Sequence[int], panes: dict[int, Pane]) -> Pane:
-        """The merged states of the window that has the panes that start at `starts`; windows come in order."""
+    def move_to(self, starts: Sequence[int], panes: dict[int, Pane]) -> Iterator[None]:
+        """Let `merged` be the window that has the panes that start at `starts`; windows come in order.
+
+        There may be millions of groups: it takes a breath, a None, whenever it has looked at many of them.
+        """
         lost = list(takewhile(lambda start: start < starts[0], self._panes))
         if len(lost) == len(self._panes):
             self.clear()
         else:
-            self._lose(lost)
+            yield from _with_breaths(self._lose(lost))
         gained = list(takewhile(lambda start: start not in self._panes, reversed(starts)))
-        for start in reversed(gained):
-            self._gain(start, panes[start])
-        return self._merged
+        yield from _with_breaths(group for start in reversed(gained) for group in self._gain(start, panes[start]))
 
-    def _gain(self, start: int, pane: Pane) -> None:
-        merged, fold = self._merged, self._fold
+    def _gain(self, start: int, pane: Pane) -> Iterator[Group]:
+        """Each group that it has looked at."""
+        merged, fold = self.merged, self._fold
         self._panes[start] = pane
         self._pane_counts.update(pane.keys())
         for group, states in pane.items():
             if group not in merged:
                 merged[group] = fold.zeros()
             fold.merge(merged[group], states)
+            yield group
 
-    def _lose(self, starts: Sequence[int]) -> None:
-        merged, fold, counts = self._merged, self._fold, self._pane_counts
+    def _lose(self, starts: Sequence[int]) -> Iterator[Group]:
+        """Each group that it has looked at."""
+        merged, fold, counts = self.merged, self._fold, self._pane_counts
         changed: set[Group] = set()
         for start in starts:
             pane = self._panes.pop(start)
@@ -66,11 +72,13 @@ class Rolling:
             if fold.can_subtract:
                 for group, states in pane.items():
                     fold.subtract(merged[group], states)
+                    yield group
         for group in changed:
             if not counts[group]:
                 del counts[group], merged[group]
             elif not fold.can_subtract:
                 merged[group] = self._merged_anew(group)
+            yield group
 
     def _merged_anew(self, group: Group) -> GroupStates:
         anew = self._fold.zeros()
@@ -78,3 +86,8 @@ class Rolling:
             if group in pane:
                 self._fold.merge(anew, pane[group])
         return anew
+
+
+def _with_breaths(groups: Iterable[Group]) -> Iterator[None]:
+    """Look at all of these groups, with a breath after many of them."""
+    return (None for _ in islice(groups, BREATH_GROUPS - 1, None, BREATH_GROUPS))

@@ -18,12 +18,15 @@ from services.operators.due import Due
 from services.operators.fold import Fold, Group, GroupReader
 from services.operators.horizon import Horizon
 from services.operators.operator import Operator
+from services.operators.rest import ClosedGroup, Rest
 from services.operators.rows import group_key
 from services.operators.table import GONE, Entries, Table, encode_key
 
 # A session in the table: [first record's time, last record's time, states].
 Session = list[Any]
 _FIRST, _LAST, _STATES = 0, 1, 2
+Ended = tuple[int, bytes, Group, Session]
+"""A session that is over: its end, its group as bytes and as it is, and itself."""
 
 
 class Sessions(Operator):
@@ -43,6 +46,7 @@ class Sessions(Operator):
         self._sessions = Table()
         self._due = Due()
         self.tables = {"sessions": self._sessions, "watermark": self._horizon.table}
+        self.rest: Rest = Rest()
 
     def restore(self, name: str, entries: Entries) -> None:
         known = [self._sessions.data.get(group) for group in entries] if name == "sessions" else []
@@ -69,9 +73,14 @@ class Sessions(Operator):
 
     def process(self, batch: Batch, port: int) -> Batch:
         changes = self._add(self._horizon.admit(batch))
+        before_ms = self._horizon.watermark_ms
         watermark_ms = self._horizon.advance(port, batch.watermark_ms)
-        closed = self._close(watermark_ms)
-        return (changes if self._emits_changes else closed).with_watermark(watermark_ms)
+        if self._emits_changes:
+            self._ended(watermark_ms)
+            return changes.with_watermark(watermark_ms)
+        if watermark_ms > before_ms:
+            self.rest.begin(self._closed(watermark_ms), before_ms, watermark_ms)
+        return self.rest.take(watermark_ms)
 
     def _add(self, batch: Batch) -> Batch:
         groups = self._groups_of(batch.values)
@@ -112,20 +121,14 @@ class Sessions(Operator):
         self._due.add(time + gap_ms, group)
         return session
 
-    def _close(self, watermark_ms: int) -> Batch:
-        ended = [each for _, groups in self._due.take(watermark_ms) for each in self._end(groups, watermark_ms)]
-        ended.sort(key=itemgetter(0, 1))
-        values: list[Value] = []
-        keys: list[bytes | None] = []
-        times: list[int] = []
-        for end, _, group, session in ended:
-            rows = self._rows(group, session)
-            values += rows
-            keys += [group_key(group)] * len(rows)
-            times += [end - 1] * len(rows)
-        return Batch.derived(values, keys, times, watermark_ms)
+    def _closed(self, watermark_ms: int) -> Iterator[ClosedGroup]:
+        for end, _, group, session in sorted(self._ended(watermark_ms), key=itemgetter(0, 1)):
+            yield self._rows(group, session), group_key(group), end - 1
 
-    def _end(self, groups: list[Group], watermark_ms: int) -> Iterator[tuple[int, bytes, Group, Session]]:
+    def _ended(self, watermark_ms: int) -> list[Ended]:
+        return [each for _, groups in self._due.take(watermark_ms) for each in self._end(groups, watermark_ms)]
+
+    def _end(self, groups: list[Group], watermark_ms: int) -> Iterator[Ended]:
         """Remove and give out the sessions that have ended; note the first open one of each group where it is due."""
         for group in dict.fromkeys(groups):
             sessions = self._sessions.data.get(group, [])

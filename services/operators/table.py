@@ -5,7 +5,7 @@ drains the table into a changelog; another host restores it from there (`Operato
 Keys are strings, integers, None, bytes or (nested) tuples of them; values are what MessagePack can carry.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -53,10 +53,20 @@ class Table:
 
     def drain(self) -> list[tuple[bytes, bytes | None]]:
         """What changed since the last drain, as changelog records: each key's last value, None where it is gone."""
-        data = self.data
-        records = [(encode_key(key), encode_value(data[key]) if key in data else None) for key in self.changed]
+        records = self._records(self.changed)
         self.changed.clear()
         return records
+
+    def drain_by(self, count: int) -> Iterator[list[tuple[bytes, bytes | None]]]:
+        """The same, so many at a time. All of it must be taken before anything else changes."""
+        keys = list(self.changed)
+        self.changed.clear()
+        for begin in range(0, len(keys), count):
+            yield self._records(keys[begin : begin + count])
+
+    def _records(self, keys: Iterable[Any]) -> list[tuple[bytes, bytes | None]]:
+        data = self.data
+        return [(encode_key(key), encode_value(data[key]) if key in data else None) for key in keys]
 
     def restore(self, entries: Entries) -> None:
         """Bring these in; the table does not count them as changed."""

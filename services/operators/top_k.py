@@ -39,6 +39,7 @@ class TopK(Operator):
             self._grouping = grouping(spec.per, spec.window, ranking)
         self.tables = self._grouping.tables
         self.disk_tables = self._grouping.disk_tables
+        self.rest = self._grouping.rest
 
     def process(self, batch: Batch, port: int) -> Batch:
         return self._grouping.process(batch, port)

@@ -45,8 +45,7 @@ def records(pairs: Any) -> Records:
 
 
 def changelog(entries: dict[Any, Any]) -> Records:
-    ((_, keys, values),) = drained(program(entries))
-    return records(zip(keys, values, strict=True))
+    return records(pair for _, keys, values in drained(program(entries)) for pair in zip(keys, values, strict=True))
 
 
 def pieces(snapshots: Snapshots) -> Records:

@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from services.operators.batch import Batch
+import pytest
+
+from services.operators.batch import Batch, follow
 from services.operators.program import Program
 from services.operators.slices import ROWS_MAX, Slices
 from topics.flow import specs
@@ -80,3 +82,52 @@ def test_a_program_that_multiplies_nothing_gets_its_batch_as_it_is() -> None:
     given = batch([{"user": "a"}] * 5_000)
     (piece,) = Slices(made).run("orders", given)
     assert given.values is piece["both"].values
+
+
+COUNTS = """
+flow: shop
+sources:
+  orders: {topic: orders}
+operators:
+  counts: {op: aggregate, input: orders, by: [user], window: WINDOW, emit: {n: count()}}
+sinks:
+  out: {input: counts, topic: results}
+"""
+GROUPS = 3 * ROWS_MAX + 1
+ORDERS = [{"user": f"u{k}"} for k in range(GROUPS)]
+
+
+@pytest.mark.parametrize("window", ["{size: 1m}", "{hop: 1m, size: 2m}", "{gap: 1m}"])
+@pytest.mark.parametrize("given", [1_000, GROUPS], ids=["small batches", "one batch"])
+def test_what_time_closes_comes_in_pieces_and_only_the_last_tells_the_time(window: str, given: int) -> None:
+    """A million groups take seconds, in which a host must not be silent. They are the same rows, in the same order."""
+    graph = parse_graph(COUNTS.replace("WINDOW", window))
+    whole, made = program(graph), program(graph)
+    cut = Slices(made)
+    for first in range(0, GROUPS, given):
+        part = ORDERS[first : first + given]
+        whole.process("orders", batch(part))
+        list(cut.run("orders", batch(part)))
+    expected = whole.process("orders", batch([], 100_000))["counts"]
+    pieces, more = [], []
+    for piece in cut.run("orders", batch([], 100_000)):
+        pieces.append(piece["counts"])
+        more.append(cut.has_more)
+    assert GROUPS == len(expected)
+    assert [ROWS_MAX] * 3 + [1] == list(map(len, pieces))
+    assert expected == follow(pieces)
+    assert [0, 0, 0, 100_000] == [piece.watermark_ms for piece in pieces]
+    assert [True, True, True, False] == more
+    assert {name: table.data for name, table in whole.tables.items()} == {
+        name: table.data for name, table in made.tables.items()
+    }
+
+
+def test_where_a_function_is_called_a_close_stays_whole() -> None:
+    """What was written of a first piece would wait in an open transaction until the function has done the last."""
+    graph = parse_graph(COUNTS.replace("WINDOW", "{size: 1m}"))
+    made = program(graph)
+    made.waits = True
+    cut = Slices(made)
+    list(cut.run("orders", batch(ORDERS)))
+    assert [GROUPS] == rows(cut.run("orders", batch([], 100_000)), "counts")
