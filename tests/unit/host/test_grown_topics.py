@@ -40,6 +40,9 @@ class Cluster:
     async def partitions(self) -> dict[str, int]:
         return self.counts
 
+    async def bytes_max(self, _topics: object) -> dict[str, int]:
+        return {}
+
     async def ensure(self, declared: list[Declaration]) -> tuple[()]:
         self.ensured = declared
         return ()
