@@ -1,6 +1,6 @@
 """`stigmergy flows`: every flow, whether it runs, how far it is behind, and what is wrong with it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -12,8 +12,9 @@ from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.registry.liveness import live_hosts
 from services.registry.snapshot import read_registry
-from services.registry.view import RegistryView
+from services.registry.view import RegistryView, Slot
 from services.sharing.words import lingers_for, shared_lines
+from topics.messages import SegmentStatus
 
 app = typer.Typer()
 
@@ -39,7 +40,8 @@ def show_flows(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         running = f"{row['running']}/{row['wanted']}"
         where = ", ".join(row["hosts"])
-        table.add_row(row["flow"], str(row["revision"]), _state(row), running, f"{row['lag']:,}", where)
+        lag = "?" if row["lag"] is None else f"{row['lag']:,}"
+        table.add_row(row["flow"], str(row["revision"]), _state(row), running, lag, where)
     console.print(table)
     for row in rows:
         for line in row["shared"]:
@@ -100,11 +102,18 @@ def _row(view: RegistryView, name: str, live: Collection[str]) -> dict[str, Any]
         "state": "parked" if parked else state,
         "running": running,
         "wanted": len(placed),
-        "lag": sum(status.lag for status in statuses.values()),
+        "lag": _lag(placed, statuses),
         "hosts": sorted({str(each.host) for each in placed.values()}),
         "trouble": trouble,
         "shared": shared_lines(view, name),
     }
+
+
+def _lag(placed: Collection[Slot], statuses: Mapping[Slot, SegmentStatus]) -> int | None:
+    """Of all partitions together; None where that of one is not known: it may be the one that is behind."""
+    if any(slot not in statuses or not statuses[slot].is_lag_known for slot in placed):
+        return None
+    return sum(status.lag for status in statuses.values())
 
 
 def _state(row: dict[str, Any]) -> Text:

@@ -20,6 +20,7 @@ from services.host.beginnings import check_beginnings
 from services.host.committed import committed_offsets
 from services.host.ending import end
 from services.host.fetch import BlockConsumer, UnreadableError
+from services.host.lags import Lags
 from services.host.landmarks import Landmarks
 from services.host.memory import Memory
 from services.host.outage import told_as_outage
@@ -100,6 +101,7 @@ class Segment:
             consumer_timeout_ms=FETCH_WAIT_MS,
             retry_backoff_ms=50,
         )
+        self._lags = Lags(self._consumer)
         self._names = {each.topic: each.name for each in plan.inputs}
         self._room = asyncio.Event()
         self.assignments = 0
@@ -283,21 +285,10 @@ class Segment:
             await landmarks.check_read(beginnings)
         return committed | {at: (offset, "") for at, offset in beginnings.items()}
 
-    def lag(self, partition: int) -> int:
-        """Records fetched or waiting on the broker that are not yet processed, as far as the last fetch told."""
+    def lag(self, partition: int) -> int | None:
+        """Records that a task has not yet processed; None while nobody knows: it does not run, or has just begun."""
         task = self.tasks().get(partition)
-        return sum(self._lag(at, offset) for at, offset in task.unprocessed.items()) if task is not None else 0
-
-    def _lag(self, at: TopicPartition, offset: int | None) -> int:
-        assignment = self._consumer._subscription.subscription.assignment
-        if at not in assignment.tps:
-            return 0
-        fetching = assignment.state_value(at)
-        if fetching.highwater is None:
-            return 0
-        # What lies between the last record and the position are a transaction's markers, which nobody has to process.
-        done = fetching._position if offset is None else offset
-        return max(0, fetching.highwater - done) if done is not None else 0
+        return self._lags.lag(task.unprocessed) if task is not None else None
 
     def _set(self, seat: Seat, state: SegmentState, step: SegmentStep | None = None) -> None:
         seat.state, seat.step = state, step
@@ -314,6 +305,7 @@ class Segment:
         self.assignments += 1
         positions = {at: offset for task in self.tasks().values() for at, offset in task.positions.items()}
         self._consumer.assign(list(positions))
+        self._lags.assigned(positions)
         for at, offset in positions.items():
             self._consumer.seek(at, offset)
         self._room.set()
