@@ -42,7 +42,7 @@ RESTING_FETCH_WAIT_MS = 5_000
 """So long when all tasks rest: no clock of theirs runs then."""
 LOOK_MS = 2_000
 """So long the feed waits for what wakes it anyhow."""
-LISTENING_MS = 2.5 * FETCH_WAIT_MS
+LISTENING_S = 2.5 * FETCH_WAIT_MS / 1_000
 DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
 HANDOVER_PATIENCE_S = 10.0
@@ -371,9 +371,8 @@ class Segment:
 
     def _is_listening(self, task: Task) -> bool:
         """Whether the broker has lately answered for all inputs of a task, so that silence means that nothing came."""
-        since_ms = time.time() * 1_000 - LISTENING_MS
-        assigned = self._consumer._subscription.subscription.assignment
-        return all(at in assigned.tps and (assigned.state_value(at).timestamp or 0) > since_ms for at in task.positions)
+        since_s = time.monotonic() - LISTENING_S
+        return all(self._consumer.heard_s(at) > since_s for at in task.positions)
 
 
 class _WithRoom:
