@@ -15,8 +15,8 @@ from services.registry.liveness import live_hosts
 from services.registry.sharing_words import lingers_for, shared_lines
 from services.registry.snapshot import read_registry
 from services.registry.submit import count_topics
-from services.registry.view import RegistryView
-from topics.messages import Placement
+from services.registry.view import RegistryView, Slot
+from topics.messages import Placement, SegmentStatus
 
 app = typer.Typer()
 
@@ -42,7 +42,8 @@ def show_flows(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         running = f"{row['running']}/{row['wanted']}"
         where = ", ".join(row["hosts"])
-        table.add_row(row["flow"], str(row["revision"]), _state(row), running, f"{row['lag']:,}", where)
+        lag = "?" if row["lag"] is None else f"{row['lag']:,}"
+        table.add_row(row["flow"], str(row["revision"]), _state(row), running, lag, where)
     console.print(table)
     for row in rows:
         for line in row["shared"]:
@@ -108,7 +109,7 @@ def _row(view: RegistryView, name: str, live: Collection[str], topics: Mapping[s
         "state": "parked" if parked else state,
         "running": running,
         "wanted": len(placed),
-        "lag": sum(status.lag for status in statuses.values()),
+        "lag": _lag(placed, statuses),
         "hosts": sorted({str(each.host) for each in placed.values()}),
         "trouble": trouble,
         "shared": shared_lines(view, name),
@@ -125,6 +126,13 @@ def _unread(placed: Collection[Placement], topics: Mapping[str, int]) -> list[st
         for topic, count in sorted(read.items())
         if topics.get(topic, 0) > count
     ]
+
+
+def _lag(placed: Collection[Slot], statuses: Mapping[Slot, SegmentStatus]) -> int | None:
+    """Of all partitions together; None where that of one is not known: it may be the one that is behind."""
+    if any(slot not in statuses or not statuses[slot].is_lag_known for slot in placed):
+        return None
+    return sum(status.lag for status in statuses.values())
 
 
 def _state(row: dict[str, Any]) -> Text:

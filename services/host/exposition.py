@@ -17,8 +17,12 @@ def exposition(reports: Reports, *, garbage: int) -> str:
     lines += metric(
         "segment_lag",
         "gauge",
-        "Input records not yet processed",
-        [({"segment": slot[0], "partition": slot[1]}, reports.lag(slot)) for slot, _ in slots],
+        "Input records not yet processed; missing while it is not known",
+        [
+            ({"segment": slot[0], "partition": slot[1]}, lag)
+            for slot, _ in slots
+            if (lag := reports.lag(slot)) is not None
+        ],
     )
     lines += metric(
         "segment_state",

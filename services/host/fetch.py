@@ -6,6 +6,8 @@ together. A BlockConsumer returns the Cython records as the broker's batches hol
 `tests/integration/host` notices a change.
 """
 
+import math
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Container
 from functools import partial
@@ -53,6 +55,12 @@ class BlockConsumer(AIOKafkaConsumer):
             except _InterruptedError:
                 return {}
 
+    def heard_s(self, at: TopicPartition) -> float:
+        """When a broker last answered for a partition, by the monotonic clock; never is long ago."""
+        assignment = self._subscription.subscription.assignment
+        heard_s = assignment.state_value(at).timestamp if at in assignment.tps else None
+        return -math.inf if heard_s is None else float(heard_s)
+
     def wait_ms(self, wait_ms: int) -> None:
         """How long the next fetches wait at a broker that has no records for them."""
         self._fetcher._fetch_max_wait_ms = wait_ms
@@ -93,7 +101,9 @@ async def _fetch_or_hang_up(
     looks, and it sends the next fetch at once instead of waiting for that, too.
     """
     try:
-        if await fetch(assignment, node_id, request):
+        has_news = await fetch(assignment, node_id, request)
+        _note_answers(assignment, request)
+        if has_news:
             for waiter in fetcher._fetch_waiters:
                 fetcher._notify(waiter)
         return False  # nobody else needs to be woken
@@ -109,6 +119,15 @@ def _asker(fetcher: Any) -> SimpleNamespace:
     which a question would wait for as long as they wait for records. A takeover begins with one, and is waited for."""
     ask = partial(fetcher._client.send, group=ConnectionGroup.COORDINATION)
     return SimpleNamespace(_client=SimpleNamespace(send=ask), _isolation_level=fetcher._isolation_level)
+
+
+def _note_answers(assignment: Any, request: Any) -> None:
+    """Stamp what was just answered with a clock that nobody can set, in place of aiokafka's stamp, a whole number."""
+    for topic, partitions in request.topics if assignment.active else ():
+        for partition, *_ in partitions:
+            state = assignment.state_value(TopicPartition(topic, partition))
+            if isinstance(state.timestamp, int):
+                state.timestamp = time.monotonic()
 
 
 class _InFlight(set[int]):

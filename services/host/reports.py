@@ -166,10 +166,10 @@ class Reports:
         news, self._news = self._news, {}
         await self._publish(news)
 
-    def lag(self, slot: Slot) -> int:
-        """Input records not yet processed, as far as it is known."""
+    def lag(self, slot: Slot) -> int | None:
+        """Input records not yet processed; None while nobody knows."""
         segment = self._segments.get(slot[0])
-        return segment.lag(slot[1]) if segment is not None else 0
+        return segment.lag(slot[1]) if segment is not None else None
 
     async def _tell_news(self) -> None:
         told_s = 0.0
@@ -198,6 +198,7 @@ class Reports:
         await self._publisher.send(catalogue.SEGMENTS_STATUS, rows, now_ms=now_ms)
 
     def _status(self, slot: Slot, standing: Standing, now_ms: int) -> SegmentStatus:
+        lag = self.lag(slot)
         return SegmentStatus(
             segment=slot[0],
             partition=slot[1],
@@ -206,7 +207,8 @@ class Reports:
             state=standing.state,
             since_ms=standing.since_ms,
             reported_ms=now_ms,
-            lag=self.lag(slot),
+            lag=lag or 0,
+            is_lag_known=lag is not None,
             reason=clip(standing.reason) if standing.reason else None,
             step=standing.step,
         )
@@ -231,7 +233,7 @@ class Reports:
     def _operator_rows(self, second: int) -> Iterable[OperatorMetrics]:
         for _, segment in sorted(self._segments.items()):
             for partition, task in segment.tasks().items():
-                yield from task.report(self._identity.host, second, lag=segment.lag(partition))
+                yield from task.report(self._identity.host, second, lag=segment.lag(partition) or 0)
 
     def _add_up(self, rows: Iterable[OperatorMetrics]) -> None:
         for row in rows:

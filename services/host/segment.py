@@ -19,6 +19,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 from services.host.beginnings import check_beginnings
 from services.host.committed import committed_offsets
 from services.host.fetch import BlockConsumer, UnreadableError
+from services.host.lags import Lags
 from services.host.landmarks import Landmarks
 from services.host.memory import Memory
 from services.host.seat import Seat
@@ -42,7 +43,7 @@ RESTING_FETCH_WAIT_MS = 5_000
 """So long when all tasks rest: no clock of theirs runs then."""
 LOOK_MS = 2_000
 """So long the feed waits for what wakes it anyhow."""
-LISTENING_MS = 2.5 * FETCH_WAIT_MS
+LISTENING_S = 2.5 * FETCH_WAIT_MS / 1_000
 WORD_S = 0.05
 """In this time the word that a partition is drained has left, and only then are its clients and its state closed."""
 DRAIN_S_MAX = 20.0
@@ -87,6 +88,7 @@ class Segment:
             consumer_timeout_ms=FETCH_WAIT_MS,
             retry_backoff_ms=50,
         )
+        self._lags = Lags(self._consumer)
         self._names = {each.topic: each.name for each in plan.inputs}
         self._room = asyncio.Event()
         self.assignments = 0
@@ -263,21 +265,10 @@ class Segment:
             await landmarks.check_read(beginnings)
         return committed | {at: (offset, "") for at, offset in beginnings.items()}
 
-    def lag(self, partition: int) -> int:
-        """Records fetched or waiting on the broker that are not yet processed, as far as the last fetch told."""
+    def lag(self, partition: int) -> int | None:
+        """Records that a task has not yet processed; None while nobody knows: it does not run, or has just begun."""
         task = self.tasks().get(partition)
-        return sum(self._lag(at, offset) for at, offset in task.unprocessed.items()) if task is not None else 0
-
-    def _lag(self, at: TopicPartition, offset: int | None) -> int:
-        assignment = self._consumer._subscription.subscription.assignment
-        if at not in assignment.tps:
-            return 0
-        fetching = assignment.state_value(at)
-        if fetching.highwater is None:
-            return 0
-        # What lies between the last record and the position are a transaction's markers, which nobody has to process.
-        done = fetching._position if offset is None else offset
-        return max(0, fetching.highwater - done) if done is not None else 0
+        return self._lags.lag(task.unprocessed) if task is not None else None
 
     def _set(self, seat: Seat, state: SegmentState, step: SegmentStep | None = None) -> None:
         seat.state, seat.step = state, step
@@ -294,6 +285,7 @@ class Segment:
         self.assignments += 1
         positions = {at: offset for task in self.tasks().values() for at, offset in task.positions.items()}
         self._consumer.assign(list(positions))
+        self._lags.assigned(positions)
         for at, offset in positions.items():
             self._consumer.seek(at, offset)
         self._room.set()
@@ -359,9 +351,8 @@ class Segment:
 
     def _is_listening(self, task: Task) -> bool:
         """Whether the broker has lately answered for all inputs of a task, so that silence means that nothing came."""
-        since_ms = time.time() * 1_000 - LISTENING_MS
-        assigned = self._consumer._subscription.subscription.assignment
-        return all(at in assigned.tps and (assigned.state_value(at).timestamp or 0) > since_ms for at in task.positions)
+        since_s = time.monotonic() - LISTENING_S
+        return all(self._consumer.heard_s(at) > since_s for at in task.positions)
 
 
 class _WithRoom:

@@ -117,6 +117,7 @@ SAMPLES: tuple[Message, ...] = (
         lag=12_000,
         reason="operator tcp raised on 100 records in a row: KeyError('proto')",
         step="fencing",
+        is_lag_known=False,
     ),
     CommittedPlan(
         flow="top-talkers",

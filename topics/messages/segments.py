@@ -14,7 +14,7 @@ class SegmentStatus(Message, frozen=True, kw_only=True):
     """One partition of one segment on the host that runs it, written when its state changes and from time to time.
 
     `parked`: it stopped itself to lose nothing and waits for a person, who reads the `reason`.
-    `lag` is the number of input records not yet committed.
+    `lag` is the number of input records not yet processed; 0, and not known, while it does not run or has just begun.
     """
 
     segment: Name
@@ -27,6 +27,7 @@ class SegmentStatus(Message, frozen=True, kw_only=True):
     lag: Count
     reason: Text | None = None
     step: SegmentStep | None = None
+    is_lag_known: bool = True
 
     def __post_init__(self) -> None:
         if self.state == "parked" and not self.reason:

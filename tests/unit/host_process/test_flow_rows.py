@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from services.cli import status as status_command
 from services.cli.exits import ExitCode
-from services.cli.flows import flow_rows
+from services.cli.flows import flow_rows, show_flows
 from services.cli.hosts import host_rows
 from services.cli.main import app
 from services.registry.view import RegistryView
@@ -25,10 +25,24 @@ def test_a_flow_runs_when_all_its_slots_run_in_their_epoch(
     for message in (flow(), placement(epoch=2), placement(partition=1), status(epoch=1), status(partition=1, lag=7)):
         tell(view, message)
     (row,) = flow_rows(view, ["a"], {})
-    assert ("starting", 1, 2, 7) == (row["state"], row["running"], row["wanted"], row["lag"])
+    assert ("starting", 1, 2, None) == (row["state"], row["running"], row["wanted"], row["lag"])
     tell(view, status(epoch=2, lag=1))
     (row,) = flow_rows(view, ["a"], {})
     assert ("running", 2, 8, []) == (row["state"], row["running"], row["lag"], row["trouble"])
+
+
+def test_a_lag_that_nobody_knows_is_not_zero(
+    flow: Callable, placement: Callable, status: Callable, tell: Callable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While a partition is parked its records pile up, and nobody fetches: all seemed well in every figure."""
+    view = RegistryView()
+    parked = status(partition=1, state="parked", reason="no such topic", is_lag_known=False)
+    for message in (flow(), placement(), placement(partition=1), status(lag=7), parked):
+        tell(view, message)
+    rows = flow_rows(view, ["a"])
+    assert [None] == [row["lag"] for row in rows]
+    show_flows(rows)
+    assert "?" in capsys.readouterr().out
 
 
 def test_a_silent_host_is_named(flow: Callable, placement: Callable, status: Callable, tell: Callable) -> None:

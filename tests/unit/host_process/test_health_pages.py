@@ -66,11 +66,12 @@ def test_prometheus_reads_states_lag_and_totals() -> None:
         host_row=None,
         standings={("shop.1", 0): Standing(1, "running", 0), ('od"d\n', 1): Standing(1, "parked", 0, "why")},
         totals={("shop", "large", 0): {"arrivals": 7, "outputs": 3, "dead_letters": 0}},
-        lag=lambda slot: 5 if slot[0] == "shop.1" else 0,
+        lag=lambda slot: 5 if slot[0] == "shop.1" else None,
     )
     lines = exposition(reports, garbage=2).splitlines()  # type: ignore[arg-type]
     assert "stigmergy_host_registry_garbage_total 2" in lines
     assert 'stigmergy_segment_lag{segment="shop.1",partition="0"} 5' in lines
+    assert 1 == sum(line.startswith("stigmergy_segment_lag{") for line in lines), "what nobody knows is left out"
     assert 'stigmergy_segment_state{segment="od\\"d\\n",partition="1",state="parked"} 1' in lines
     assert 'stigmergy_operator_arrivals_total{flow="shop",operator="large",partition="0"} 7' in lines
     assert all(line.startswith(("#", "stigmergy_")) for line in lines)
