@@ -26,6 +26,7 @@ from services.logs import hide_in_text
 from services.modelling.mirror_layout import KINDS
 from services.modelling.mirror_read import read_model, read_models
 from services.registry.errors import RegistryError
+from services.settings import HEAP_MB_MIN, load_settings
 from topics.messages import Model, ScoreModel
 
 app = typer.Typer(help="See fitted models, and score them on history.", no_args_is_help=True, add_completion=False)
@@ -122,6 +123,10 @@ def backtest(  # noqa: PLR0917 - Typer makes options of them
             min=10, help="Seconds that models rest on, as the service was told.", show_default="the service's own"
         ),
     ] = None,
+    memory_mb: Annotated[
+        int | None,
+        typer.Option(min=HEAP_MB_MIN, help="Heap of Spark in MB.  [default: the setting models_heap_mb]"),
+    ] = None,
     home: HomeOption = None,
     bootstrap: BootstrapOption = None,
     as_json: AsJson = False,
@@ -136,9 +141,10 @@ def backtest(  # noqa: PLR0917 - Typer makes options of them
     if since_ms >= until_ms:
         raise typer.BadParameter(f"--from {since} is not before --to {until}")
     address = bootstrap_of(bootstrap, home)
-    with busy("starting Spark"):
+    heap_mb = memory_mb or load_settings().settings.models_heap_mb
+    with busy("summing kept metrics by Spark"):
         fits = FitParams() if window is None else FitParams(window_s=window)
-        found = run_backtest(address, fits, since_ms=since_ms, until_ms=until_ms)
+        found = run_backtest(address, fits, since_ms=since_ms, until_ms=until_ms, memory_mb=heap_mb)
     if not found.scores:
         raise RegistryError(
             "no metrics are kept of that time", "choose another --from and --to; metrics are kept three days"
