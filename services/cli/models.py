@@ -125,7 +125,7 @@ def backtest(  # noqa: PLR0917 - Typer makes options of them
     ] = None,
     memory_mb: Annotated[
         int | None,
-        typer.Option(min=HEAP_MB_MIN, help="Heap of Spark in MB.  [default: the setting models_heap_mb]"),
+        typer.Option(min=HEAP_MB_MIN, help="Heap of Spark in MB.", show_default="the setting models_heap_mb"),
     ] = None,
     home: HomeOption = None,
     bootstrap: BootstrapOption = None,

@@ -39,7 +39,7 @@ def test_a_lag_that_nobody_knows_is_not_zero(
     parked = status(partition=1, state="parked", reason="no such topic", is_lag_known=False)
     for message in (flow(), placement(), placement(partition=1), status(lag=7), parked):
         tell(view, message)
-    rows = flow_rows(view, ["a"])
+    rows = flow_rows(view, ["a"], {})
     assert [None] == [row["lag"] for row in rows]
     show_flows(rows)
     assert "?" in capsys.readouterr().out
