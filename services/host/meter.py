@@ -37,6 +37,22 @@ class _Sums:
 
 
 @dataclass(slots=True)
+class Work:
+    """Records in and out of one operator, and how many its segment set aside, which stands at the first one."""
+
+    arrivals: int = 0
+    outputs: int = 0
+    late: int = 0
+    dropped: int = 0
+    dead_letters: int = 0
+
+    def add(self, other: "Work") -> None:
+        """Count that, too."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(slots=True)
 class _Operator:
     """One operator since the last report."""
 
@@ -65,9 +81,11 @@ class Meter:
         self._uncommitted: list[tuple[float, float]] = []
         """Latencies of results that nobody may read yet, and when they were finished."""
         self._write_waits = WriteWaits()
-        self.late = 0
-        self.dropped = 0
-        self.dead_letters = 0
+        self._undone: dict[str, Work] = {}
+        """What belongs to the open transaction, by operator: if that is aborted, it was nothing."""
+        self._done: dict[str, Work] = {}
+        self._set_aside = Work()
+        """Of what was committed, since the last report."""
         self.slowness = 1.0
 
     def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
@@ -92,11 +110,30 @@ class Meter:
                 operator = self._operators[name] = _Operator()
             operator.arrivals += came_in
             operator.outputs += went_out
+            work = self._work(name)
+            work.arrivals += came_in
+            work.outputs += went_out
             if came_in:
                 operator.service_us.add((now_s - self._mark_s) * 1e6 * self.slowness / came_in, came_in)
                 operator.batch.add(went_out / came_in, came_in)
                 self._arrived(name, came_in, now_s)
         self._mark_s = now_s
+
+    def set_aside(self, *, late: int = 0, dropped: int = 0, dead_letters: int = 0) -> None:
+        """So many records leave the stream here, once that is committed."""
+        self._work(self._first).add(Work(late=late, dropped=dropped, dead_letters=dead_letters))
+
+    def _work(self, name: str) -> Work:
+        work = self._undone.get(name)
+        if work is None:
+            work = self._undone[name] = Work()
+        return work
+
+    def take_done(self) -> dict[tuple[str, str, int], Work]:
+        """What was committed since this was last asked, by flow, operator and partition."""
+        flow, _, partition = self._names
+        done, self._done = self._done, {}
+        return {(flow, name, partition): work for name, work in done.items()}
 
     def _arrived(self, name: str, came_in: int, now_s: float) -> None:
         """However many slices a batch goes through an operator in, it came once."""
@@ -128,7 +165,12 @@ class Meter:
             self._sample(latency_ms)
 
     def committed(self) -> None:
-        """What was hidden may be read now. The bare way to the sink the model knows."""
+        """What was hidden may be read now, and what was done counts. The bare way to the sink the model knows."""
+        for name, work in self._undone.items():
+            self._done.setdefault(name, Work()).add(work)
+            if name == self._first:
+                self._set_aside.add(work)
+        self._undone = {}
         now_s = time.perf_counter()
         for latency_ms, finished_s in self._uncommitted:
             self._sample(latency_ms + (now_s - finished_s) * 1e3 - self._write_waits.way_ms)
@@ -152,7 +194,8 @@ class Meter:
         """
         self._count_gaps()
         flow, segment, partition = self._names
-        set_aside = {"late": self.late, "dropped": self.dropped, "dead_letters": self.dead_letters}
+        aside = self._set_aside
+        set_aside = {"late": aside.late, "dropped": aside.dropped, "dead_letters": aside.dead_letters}
         if any(set_aside.values()) or (lag and not self._operators):
             self._operators.setdefault(self._first, _Operator())
         latency_ms = Sketch.of(self._latencies_ms) if self._latencies_ms else None
@@ -183,5 +226,20 @@ class Meter:
             self._operators = {}
             self._wait_us = _Sums()
             self._latencies_ms = []
-            self.bytes_in = self.late = self.dropped = self.dead_letters = 0
+            self.bytes_in = 0
+            self._set_aside = Work()
         return rows
+
+
+@dataclass(frozen=True, slots=True)
+class LastReport:
+    """What a task that has ended had measured since its last report, and where it stood by then."""
+
+    meter: Meter
+    lag: int
+    state_bytes: int
+    bytes_out: int
+
+    def rows(self, host: str, second: int) -> list[OperatorMetrics]:
+        """As a task that runs reports them."""
+        return self.meter.report(host, second, lag=self.lag, state_bytes=self.state_bytes, bytes_out=self.bytes_out)

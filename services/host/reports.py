@@ -9,13 +9,15 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 import psutil
 
 from services.host.loop_delay import LoopDelay
+from services.host.meter import LastReport, Meter
 from services.host.publisher import Publisher
 from services.host.segment import Segment
 from services.process.clock import BrokerClock
@@ -71,6 +73,8 @@ class Reports:
         self._identity = identity
         self._publisher = publisher
         self._segments: dict[str, Segment] = {}
+        self._last_reports: deque[LastReport] = deque()
+        """Of segments that have ended."""
         self._news: dict[Slot, Standing] = {}
         self._standbys: dict[Slot, StandbyStatus] = {}
         self._standby_news: list[StandbyStatus] = []
@@ -89,6 +93,7 @@ class Reports:
         """It has ended. Its totals go with it: else a host would tell of all flows that ever came and went."""
         plan = segment.plan
         self._segments.pop(plan.segment.id, None)
+        self._last_reports += segment.last_reports
         ended = [key for key in self.totals if key[0] == plan.flow and key[1] in plan.segment.operators]
         for key in ended:
             del self.totals[key]
@@ -162,9 +167,13 @@ class Reports:
             group.create_task(self._delay.run())
 
     async def last_words(self) -> None:
-        """Publishes the states that were not yet told."""
+        """Publishes the states that were not yet told, and what tasks measured until they ended."""
         news, self._news = self._news, {}
         await self._publish(news)
+        now_ms = int(self._clock.local_ms())
+        await self._publisher.send(
+            catalogue.METRICS_OPERATORS, list(self._operator_rows(now_ms // 1_000)), now_ms=now_ms
+        )
 
     def lag(self, slot: Slot) -> int | None:
         """Input records not yet processed; None while nobody knows."""
@@ -222,7 +231,6 @@ class Reports:
             now_ms = int(self._clock.local_ms())
             self.rows = list(self._operator_rows(now_ms // 1_000))
             self.host_row = self._host_metrics(now_ms // 1_000)
-            self._add_up(self.rows)
             await self._publisher.send(catalogue.METRICS_OPERATORS, self.rows, now_ms=now_ms)
             sent_ms = self._clock.local_ms()
             landed = await self._publisher.send(catalogue.METRICS_HOSTS, [self.host_row], now_ms=now_ms)
@@ -231,15 +239,22 @@ class Reports:
             await asyncio.sleep(METRICS_EVERY_S - self._clock.local_ms() % 1_000 / 1_000)
 
     def _operator_rows(self, second: int) -> Iterable[OperatorMetrics]:
+        host = self._identity.host
         for _, segment in sorted(self._segments.items()):
+            for each in _taken(segment.last_reports):
+                self._add_up(each.meter)
+                yield from each.rows(host, second)
             for partition, task in segment.tasks().items():
-                yield from task.report(self._identity.host, second, lag=segment.lag(partition) or 0)
+                self._add_up(task.meter)
+                yield from task.report(host, second, lag=segment.lag(partition) or 0)
+        for each in _taken(self._last_reports):
+            yield from each.rows(host, second)
 
-    def _add_up(self, rows: Iterable[OperatorMetrics]) -> None:
-        for row in rows:
-            totals = self.totals.setdefault((row.flow, row.operator, row.partition), dict.fromkeys(TOTALS, 0))
+    def _add_up(self, meter: Meter) -> None:
+        for key, work in meter.take_done().items():
+            totals = self.totals.setdefault(key, dict.fromkeys(TOTALS, 0))
             for name in TOTALS:
-                totals[name] += getattr(row, name)
+                totals[name] += getattr(work, name)
 
     def _host_metrics(self, second: int) -> HostMetrics:
         cpu_s, measured_s = time.process_time(), time.monotonic()
@@ -258,3 +273,8 @@ class Reports:
             loop_delay_ms_max=longest_ms,
             clock_offset_ms=round(self._clock.offset_ms, 3),
         )
+
+
+def _taken(reports: deque[LastReport]) -> Iterator[LastReport]:
+    while reports:
+        yield reports.popleft()

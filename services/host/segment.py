@@ -8,6 +8,7 @@ touches the others only in that their fetches are asked for again.
 import asyncio
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from services.host.fetch import BlockConsumer, UnreadableError
 from services.host.lags import Lags
 from services.host.landmarks import Landmarks
 from services.host.memory import Memory
+from services.host.meter import LastReport
 from services.host.seat import Seat
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
@@ -48,6 +50,8 @@ WORD_S = 0.05
 """In this time the word that a partition is drained has left, and only then are its clients and its state closed."""
 DRAIN_S_MAX = 20.0
 """How long a task that is given up may work on what it has fetched, unless its host has less time than that."""
+
+LAST_REPORTS_MAX = 1_000
 
 OnState = Callable[["Segment", Seat], None]
 OnStandby = Callable[["Segment", int, Standby], None]
@@ -93,6 +97,8 @@ class Segment:
         self._room = asyncio.Event()
         self.assignments = 0
         """How often it has changed what is fetched."""
+        self.last_reports: deque[LastReport] = deque(maxlen=LAST_REPORTS_MAX)
+        """Of tasks that have ended, until somebody takes them."""
         self._standbys: dict[int, Standby] = {}
         self._background: list[asyncio.Task[None]] = []
 
@@ -209,6 +215,7 @@ class Segment:
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
                 if seat.task is not None:
+                    self.last_reports.append(seat.task.last_report(lag=self.lag(seat.partition) or 0))
                     seat.task = None
                     self._assign()
                 if task is not None:

@@ -27,6 +27,7 @@ from services.host.fetch import Block, Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined
 from services.host.landmarks import Landmarks
 from services.host.memory import TEMPORARY, Memory
+from services.host.meter import LastReport
 from services.host.pace import FULL_PACE, Pace
 from services.host.portions import Portions
 from services.host.progress import Progress
@@ -267,6 +268,10 @@ class Task:
             self._writer.bytes_written = 0
         return rows
 
+    def last_report(self, *, lag: int) -> LastReport:
+        """What is left to be reported when it ends."""
+        return LastReport(self.meter, lag, self._state_bytes, self._writer.bytes_written)
+
     @property
     def _state_bytes(self) -> int:
         """About how much it remembers: as many entries as there are, each as long as those that changed last."""
@@ -343,9 +348,9 @@ class Task:
             if self._slices.has_more:
                 await asyncio.sleep(0)  # all of it may take seconds: others must have their turn
             self.meter.resumed()
-        self.meter.dropped += parcel.dropped
+        if parcel.dropped or parcel.late.values:
+            self.meter.set_aside(late=len(parcel.late), dropped=parcel.dropped)
         if parcel.late.values:
-            self.meter.late += len(parcel.late)
             watermark_ms = self._inputs.watermark_ms(input_name)
             late = late_records(self.plan.flow, input_name, parcel.late, parcel.origin, watermark_ms, now_ms=now_ms)
             await self._outputs.write_entries(late, self._context.now_ms())
@@ -360,7 +365,7 @@ class Task:
     async def _note_failures(self, name: str, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
         self._failures.clear()
-        self.meter.dead_letters += len(failures)
+        self.meter.set_aside(dead_letters=len(failures))
         wanted = {failure.offset for failure in failures}
         originals = parcel.originals
         is_source = self._inputs.by_name[name].plan.source is not None

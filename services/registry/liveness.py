@@ -22,7 +22,7 @@ def live_hosts(bootstrap: str, *, silent_s: float) -> dict[str, HostMetrics]:
     with reader(bootstrap) as consumer:
         if TOPIC.name not in consumer.list_topics(timeout=TIMEOUT_S).topics:
             return {}
-        now_ms = _next_report_ms(consumer, patience_s=silent_s)
+        now_ms = next_report_ms(consumer, patience_s=silent_s)
         if now_ms is None:
             return {}
         (found,) = offsets_since(consumer, [TopicPartition(TOPIC.name, 0, now_ms - round(silent_s * 1e3))])
@@ -35,7 +35,7 @@ def live_hosts(bootstrap: str, *, silent_s: float) -> dict[str, HostMetrics]:
     return live
 
 
-def _next_report_ms(consumer: Consumer, *, patience_s: float) -> int | None:
+def next_report_ms(consumer: Consumer, *, patience_s: float) -> int | None:
     """When the next report was appended; None if none comes in this time, or none has come for days."""
     first, end = watermarks(consumer, TopicPartition(TOPIC.name, 0))
     if first == end:

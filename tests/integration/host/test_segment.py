@@ -321,3 +321,22 @@ def test_a_task_that_can_neither_begin_nor_end_well_is_tried_again(
         assert {"recover": 0, "close": 0} == failing
 
     asyncio.run(story())
+
+
+def test_what_tasks_have_measured_outlives_them(bench: Callable[..., Any]) -> None:
+    """Somebody reports once a second, and a task may end at any moment between."""
+    made = bench(STATELESS)
+
+    async def story() -> None:
+        (segment,) = await made.begin()
+        await made.send(packets(300))
+        await made.until(lambda rows: len(rows) >= 200)
+        for partition in (0, 1):
+            await segment.release(partition)
+        rows = [row for each in segment.last_reports for row in each.rows("a", 7)]
+        assert 300 == sum(row.arrivals for row in rows if row.operator == "tcp")
+        done = [each.meter.take_done() for each in segment.last_reports]
+        assert 300 == sum(work.arrivals for each in done for (_, name, _), work in each.items() if name == "tcp")
+        await made.stop()
+
+    asyncio.run(story())

@@ -10,6 +10,7 @@ from aiokafka import TopicPartition
 from services.host import dead_letters
 from services.host.dead_letters import DeadLetters
 from services.host.fetch import Block
+from services.host.streaks import FailsOnEverythingError
 from services.operators.failure import Failure
 from topics.messages import Origin
 
@@ -90,5 +91,18 @@ def test_while_a_slow_function_fails_on_everything_no_transaction_is_opened_for_
         assert [] == written
         await letters.write(0)
         assert [100] == written
+
+    asyncio.run(story())
+
+
+def test_letters_of_a_try_that_failed_are_not_counted(task: Any, record: Any) -> None:
+    """None was written, and the next try finds the same records: the count would grow with every try."""
+
+    async def story() -> None:
+        running = task(more="park_after: 20")
+        await running._process("orders", [record(offset, b"{") for offset in range(15)])
+        with pytest.raises(FailsOnEverythingError):
+            await running._process("orders", [record(offset, b"{") for offset in range(15, 30)])
+        assert [0] == [row.dead_letters for row in running.report("a", 7, lag=3)]
 
     asyncio.run(story())

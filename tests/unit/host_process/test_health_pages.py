@@ -1,6 +1,7 @@
 """The host's own small HTTP server, and the text that Prometheus reads from it."""
 
 import asyncio
+from collections import deque
 from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -9,7 +10,7 @@ import pytest
 
 from services.embedded.ports import choose_ports
 from services.host.exposition import exposition
-from services.host.meter import Meter
+from services.host.meter import LastReport, Meter
 from services.host.reports import Identity, Reports, Standing
 from services.process.clock import BrokerClock
 from services.process.health import HealthServer, Page, UnwellError, plain
@@ -77,6 +78,36 @@ def test_prometheus_reads_states_lag_and_totals() -> None:
     assert all(line.startswith(("#", "stigmergy_")) for line in lines)
 
 
+def test_the_last_second_of_a_task_that_ends_is_told() -> None:
+    """It did not run any more when rows were taken: what it had done since the second before was in no figure."""
+    reports = Reports(Identity("a", "1", 1.0), None, BrokerClock())  # type: ignore[arg-type]
+    goes_on, ends = (
+        SimpleNamespace(
+            plan=SimpleNamespace(flow="shop", segment=SimpleNamespace(id=f"shop.{n}", operators=("large",))),
+            last_reports=deque([LastReport(measured(f"shop.{n}"), lag=5, state_bytes=7, bytes_out=9)]),
+            tasks=dict,
+        )
+        for n in (1, 2)
+    )
+    reports.add(goes_on)  # type: ignore[arg-type]
+    reports.add(ends)  # type: ignore[arg-type]
+    reports.remove(ends)  # type: ignore[arg-type]
+    rows = list(reports._operator_rows(5))
+    assert [("shop.1", 10, 5, 7, 9), ("shop.2", 10, 5, 7, 9)] == [
+        (row.segment, row.arrivals, row.lag, row.state_bytes, row.bytes_out) for row in rows
+    ]
+    assert {("shop", "large", 0): {"arrivals": 10, "outputs": 4, "dead_letters": 0}} == reports.totals
+    assert [] == list(reports._operator_rows(6))
+
+
+def measured(segment: str) -> Meter:
+    meter = Meter("shop", segment, 0, first="large")
+    meter.begun()
+    meter.probe("large", 10, 4)
+    meter.committed()
+    return meter
+
+
 def test_totals_end_with_their_segment() -> None:
     """A host that many flows pass through would tell of all of them for ever, in every scrape."""
     reports = Reports(Identity("a", "1", 1.0), None, BrokerClock())  # type: ignore[arg-type]
@@ -84,9 +115,11 @@ def test_totals_end_with_their_segment() -> None:
         meter = Meter(flow, f"{flow}.1", 0, first=operator)
         meter.begun()
         meter.probe(operator, 10, 4)
-        reports._add_up(meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0))
+        meter.committed()
+        reports._add_up(meter)
     ended = SimpleNamespace(
-        plan=SimpleNamespace(flow="shop", segment=SimpleNamespace(id="shop.1", operators=("large",)))
+        plan=SimpleNamespace(flow="shop", segment=SimpleNamespace(id="shop.1", operators=("large",))),
+        last_reports=[],
     )
     reports.remove(ended)  # type: ignore[arg-type]
     assert [("bank", "large", 0), ("shop", "counted", 0)] == sorted(reports.totals)

@@ -7,7 +7,7 @@ import pytest
 
 from services.host import meter as meter_module
 from services.host.edge_headers import born_header, read_born
-from services.host.meter import LATENCIES_MAX, Meter
+from services.host.meter import LATENCIES_MAX, Meter, Work
 
 
 class Clock:
@@ -63,7 +63,8 @@ def test_a_batch_in_slices_came_once(clock: Clock) -> None:
 def test_what_did_not_reach_the_operators_is_counted_once(clock: Clock) -> None:
     """Set aside here, or dropped because another reader of the source sets it aside. Who adds rows up, adds it once."""
     meter = Meter("shop", "shop.1", 0, first="large")
-    meter.late, meter.dropped, meter.dead_letters = 1, 2, 3
+    meter.set_aside(late=1, dropped=2, dead_letters=3)
+    meter.committed()
     rows = []
     for second in (7, 8):
         meter.probe("count", 1, 1)
@@ -77,7 +78,9 @@ def test_what_did_not_reach_the_operators_is_counted_once(clock: Clock) -> None:
 def test_a_dead_letter_is_told_also_when_its_operator_had_nothing_to_do(clock: Clock, worked: tuple[str, ...]) -> None:
     """A poison record alone in its second gives an empty batch; it must not vanish."""
     meter = Meter("shop", "shop.1", 0, first="large")
-    meter.dead_letters, meter.bytes_in = 1, 7
+    meter.set_aside(dead_letters=1)
+    meter.committed()
+    meter.bytes_in = 7
     for name in worked:
         meter.probe(name, 1, 1)
     rows = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
@@ -237,3 +240,19 @@ def test_a_birth_survives_the_way() -> None:
     """Downstream segments measure from the source, not from the edge."""
     assert 1_700_000_000_123 == read_born([("a", b"b"), *born_header(1_700_000_000_123)])
     assert [] == born_header(None)
+
+
+def test_what_is_never_committed_is_counted_nowhere(clock: Clock) -> None:
+    """A function that fails on everything is tried again and again: each try would add its dead letters anew."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    meter.probe("large", 10, 4)
+    meter.set_aside(late=1, dead_letters=3)
+    (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    assert (10, 0, 0) == (row.arrivals, row.late, row.dead_letters), "it was work all the same, as models count it"
+    assert {} == meter.take_done()
+    meter.committed()
+    (row,) = meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+    assert (0, 1, 3) == (row.arrivals, row.late, row.dead_letters)
+    assert {("shop", "large", 0): Work(10, 4, late=1, dead_letters=3)} == meter.take_done()
+    assert {} == meter.take_done()
+    assert [] == meter.report("a", 9, lag=0, state_bytes=0, bytes_out=0)
