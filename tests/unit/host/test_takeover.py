@@ -27,6 +27,8 @@ class World:
         self.asked = 0
         self.done: list[str] = []
 
+    def last_report(self, **_: Any) -> None: ...
+
     async def still_ours(self, _partition: int, epoch: int) -> bool:
         self.asked += 1
         self.known = self.epoch
