@@ -6,6 +6,7 @@ from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.view import RegistryView
 from topics.flow.file import parse_graph
+from topics.messages import FlowRevision
 
 FLOW = """
 flow: shop
@@ -68,3 +69,12 @@ def test_state_that_is_kept_may_not_get_all_of_it_once_more_in_another_segment()
     with pytest.raises(RegistryError, match="once more to totals"):
         revised(FUSED, beside)
     revised(FUSED, beside.replace("totals:", "sums:").replace("input: totals", "input: sums"))
+
+
+def test_a_flow_that_never_compiled_may_be_corrected() -> None:
+    """Nothing of it has ever run."""
+    view = RegistryView()
+    view.take(
+        FlowRevision(flow="shop", revision=1, state="submitted", text="flow: [", delivery="at_least_once", changed_ms=0)
+    )
+    assert 2 == submitted(view, parse_graph(FLOW), FLOW, {}, now_ms=1)[0][1].revision
