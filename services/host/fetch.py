@@ -19,6 +19,8 @@ from aiokafka.client import ConnectionGroup
 from aiokafka.consumer.fetcher import READ_COMMITTED, Fetcher, FetchResult
 from aiokafka.errors import CorruptRecordException
 
+from services.host.header_names import KeptRecords
+
 Record = Any
 """aiokafka's DefaultRecord, an extension type without annotations."""
 
@@ -186,7 +188,7 @@ def _records(fetched: Any) -> Block:
         if fetched._check_crcs and not batch.validate_crc():
             raise CorruptRecordException(f"a batch of {fetched._tp} at offset {batch.base_offset} fails its checksum")
         if not _skipped(fetched, batch):
-            records = list(batch)
+            records = _read(batches, batch)
             is_compressed = is_compressed or batch.compression_type != 0
             if records and records[0].offset < fetched.next_fetch_offset:
                 records = [record for record in records if record.offset >= fetched.next_fetch_offset]
@@ -194,6 +196,13 @@ def _records(fetched: Any) -> Block:
         fetched.next_fetch_offset = batch.next_offset
     block.size_bytes = RECORD_BYTES * len(block) + (_weighed_bytes(block) if is_compressed else answer_bytes)
     return block
+
+
+def _read(answer: KeptRecords, batch: Any) -> list[Record]:
+    try:
+        return list(batch)
+    except UnicodeDecodeError:
+        return answer.reread(batch.base_offset)
 
 
 def _weighed_bytes(block: Block) -> int:

@@ -8,9 +8,9 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
-from aiokafka.record.memory_records import MemoryRecords
 
 from services.host.fetch import RECORD_BYTES, WEIGHED_MAX, UnreadableError, _Blocks, values_bytes
+from services.host.header_names import KeptRecords
 
 AT = TopicPartition("t", 0)
 GZIP = 1
@@ -60,7 +60,7 @@ def batch(first: int, last: int, *, compression: int = 0, value: bytes | None = 
 
 def put(blocks: _Blocks, data: bytes) -> PartitionRecords:
     """An answer with this data, as the fetcher puts it there."""
-    records = PartitionRecords(AT, MemoryRecords(data), None, 0, None, None, True, 0)
+    records = PartitionRecords(AT, KeptRecords(data), None, 0, None, None, True, 0)
     blocks[AT] = FetchResult(AT, assignment=Assignment(), partition_records=records, backoff=0)
     return records
 
