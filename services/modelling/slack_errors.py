@@ -45,7 +45,8 @@ class SlackErrors:
 
     def of(self, flows: Sequence[str]) -> Array:
         """[flow, horizon]; NaN where no forecast has come due."""
-        total, count = self._sums[:, self._find(flows)]
+        places = self._find(flows)
+        total, count = self._sums[:, places]
         with np.errstate(invalid="ignore"):
             return np.asarray(total / count)
 
