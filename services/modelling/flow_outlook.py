@@ -19,6 +19,8 @@ from services.modelling.seats import Seats
 
 NO_BOUND_MS = 1e12
 """Of a flow without a bound, which is there only for the load that it brings."""
+SERIES_AT_ONCE = 256
+"""Each is compared with thousands of moments: more of them at once would take long to be given memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ def courses_of(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:
     found = np.ones((len(names), len(params.steps), params.courses))
     rows = [row for row, name in enumerate(names) if name in busiest]
     series = np.array([busiest[names[row]][1] for row in rows], dtype=np.int64)
-    found[rows] = ahead.courses.ahead(series) / np.maximum(ahead.now[series], 1e-9)[:, None, None]
+    for begin in range(0, len(rows), SERIES_AT_ONCE):
+        part = series[begin : begin + SERIES_AT_ONCE]
+        told = ahead.courses.ahead(part) / np.maximum(ahead.now[part], 1e-9)[:, None, None]
+        found[rows[begin : begin + SERIES_AT_ONCE]] = told
     return found
 
 

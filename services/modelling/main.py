@@ -93,7 +93,7 @@ def keep_freed_memory() -> None:
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):  # else it is not glibc
         library.mallopt(MALLOC_MAP, 32 * MIB)
-        library.mallopt(MALLOC_TRIM, 64 * MIB)
+        library.mallopt(MALLOC_TRIM, 512 * MIB)
 
 
 def main() -> None:

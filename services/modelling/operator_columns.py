@@ -1,6 +1,6 @@
 """Models of operators, segments and links as columns: rates, edges, services and delays from sums of seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from services.modelling.ring import Array
 from services.modelling.sums import COLUMNS, SEPARATOR
 from services.modelling.windows import Window, mean_of_seen, seen_in
 from topics.messages import EdgeModel, LinkModel, RateModel, ServiceModel
+
+LINES_AT_ONCE = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,15 @@ def fit_services(operators: Operators, window: Window) -> ServiceFit:
     """Service times of all seats, and their lines over the rate of the host."""
     times = Moments(window["served"], window["service_us"], window["service_us_sq"])
     host_rates = operators.host_sum(window["arrivals"])
-    line = fit_execution(np.where(times.count > 0, host_rates, np.nan), times.mean)
+    line = _lines(np.where(times.count > 0, host_rates, np.nan), times.mean)
     return ServiceFit(operators.parts, times, host_rates, fit_service(times), line)
+
+
+def _lines(host_rates: Array, times: Array) -> Execution:
+    """Some at a time: forty arrays of all of them would go through the processor's cache again and again."""
+    begins = range(0, max(len(times), 1), LINES_AT_ONCE)
+    parts = [fit_execution(*(each[begin : begin + LINES_AT_ONCE] for each in (host_rates, times))) for begin in begins]
+    return Execution(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Execution)))
 
 
 def rate_columns(operators: Operators, window: Window, recent_s: int) -> Columns:

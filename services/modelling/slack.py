@@ -53,7 +53,7 @@ class HotSpots:
         timed = dict(zip(names, slack_ms.tolist(), strict=True))
         spots = [spot for spot in hot_spots(outlook, seen, self.verdicts.alarm.level) if spot.flow in timed]
         self.verdicts.step(second, timed, {spot.flow for spot in spots}, outlook.company())
-        self._errors.score(second, timed)
+        self._errors.score(second, names, slack_ms)
         self._errors.note(second, names, seen.slack_ms[bound])
         off_ms = self._errors.of(names)
         told = Columns(

@@ -1,11 +1,11 @@
 """How far off slack forecasts are: each is held against the slack that was measured when its second had come."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from services.modelling.ring import Array
+from services.modelling.ring import Array, Indices
 
 KEEP = 0.98
 """What an error keeps of itself when the next one comes: fifty count."""
@@ -16,35 +16,52 @@ class SlackErrors:
 
     def __init__(self, horizons_s: tuple[int, ...]) -> None:
         self._horizons_s = horizons_s
-        self._due: tuple[deque[tuple[int, Mapping[str, float]]], ...] = tuple(deque() for _ in horizons_s)
-        """For each horizon: the second, and the slack forecast for it."""
-        self._sums: dict[str, Array] = {}
-        """Of each flow: [sum of errors, number of them; horizon]."""
+        self._places: dict[str, int] = {}
+        self._due: tuple[deque[tuple[int, Indices, Array]], ...] = tuple(deque() for _ in horizons_s)
+        """For each horizon: the second, the places of flows, and the slack forecast for each."""
+        self._sums = np.zeros((2, 0, len(horizons_s)))
+        """[sum of errors, number of them; flow; horizon]."""
 
-    def score(self, second: int, slack_ms: Mapping[str, float]) -> None:
+    def score(self, second: int, flows: Sequence[str], slack_ms: Array) -> None:
         """What was measured in this second."""
-        for place, due in enumerate(self._due):
+        now = np.full(len(self._places), np.nan)
+        known = [(self._places[flow], row) for row, flow in enumerate(flows) if flow in self._places]
+        now[[place for place, _ in known]] = slack_ms[[row for _, row in known]]
+        for horizon, due in enumerate(self._due):
             while due and due[0][0] < second:
                 due.popleft()
-            told = due.popleft()[1] if due and due[0][0] == second else {}
-            for flow in told.keys() & slack_ms.keys():
-                sums = self._sums.setdefault(flow, np.zeros((2, len(self._horizons_s))))
-                sums[:, place] = sums[:, place] * KEEP + (abs(told[flow] - slack_ms[flow]), 1.0)
+            if due and due[0][0] == second:
+                _, places, told = due.popleft()
+                off = np.abs(told - now[places])
+                places, off = places[np.isfinite(off)], off[np.isfinite(off)]
+                self._sums[:, places, horizon] = self._sums[:, places, horizon] * KEEP + (off, np.ones(len(off)))
 
     def note(self, second: int, flows: Sequence[str], ahead_ms: Array) -> None:
         """`ahead_ms`: [flow, horizon], forecast at this second."""
-        for place, horizon_s in enumerate(self._horizons_s):
-            if not self._due[place] or self._due[place][-1][0] < second + horizon_s:
-                told = dict(zip(flows, ahead_ms[:, place].tolist(), strict=True))
-                self._due[place].append((second + horizon_s, told))
+        places = self._find(flows)
+        for horizon, horizon_s in enumerate(self._horizons_s):
+            if not self._due[horizon] or self._due[horizon][-1][0] < second + horizon_s:
+                self._due[horizon].append((second + horizon_s, places, ahead_ms[:, horizon]))
 
     def of(self, flows: Sequence[str]) -> Array:
         """[flow, horizon]; NaN where no forecast has come due."""
-        nothing = np.zeros((2, len(self._horizons_s)))
-        sums = np.array([self._sums.get(flow, nothing) for flow in flows]).reshape(len(flows), *nothing.shape)
+        places = self._find(flows)
+        total, count = self._sums[:, places]
         with np.errstate(invalid="ignore"):
-            return np.asarray(sums[:, 0] / sums[:, 1])
+            return np.asarray(total / count)
 
     def keep(self, flows: set[str]) -> None:
-        """Forgets all others."""
-        self._sums = {flow: sums for flow, sums in self._sums.items() if flow in flows}
+        """Forgets all others, and what is still due if there are any: places change."""
+        stay = [flow for flow in self._places if flow in flows]
+        if len(stay) < len(self._places):
+            self._sums = self._sums[:, [self._places[flow] for flow in stay]]
+            self._places = {flow: place for place, flow in enumerate(stay)}
+            for due in self._due:
+                due.clear()
+
+    def _find(self, flows: Sequence[str]) -> Indices:
+        fresh = [flow for flow in flows if flow not in self._places]
+        if fresh:
+            self._places |= {flow: place for place, flow in enumerate(fresh, start=len(self._places))}
+            self._sums = np.pad(self._sums, ((0, 0), (0, len(fresh)), (0, 0)))
+        return np.array([self._places[flow] for flow in flows], dtype=np.int64)
