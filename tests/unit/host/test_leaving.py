@@ -17,6 +17,7 @@ class Leaving:
     """A task that has nothing to do but to end, and lets nobody else have a turn when it does."""
 
     landmarks = None
+    unprocessed: dict[Any, int] = {}  # noqa: RUF012 - never written
     positions: dict[Any, int] = {}  # noqa: RUF012 - never written
 
     def __init__(self, said: asyncio.Event) -> None:

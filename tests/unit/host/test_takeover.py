@@ -26,6 +26,7 @@ class World:
         self.now_s = 100.0
         self.asked = 0
         self.done: list[str] = []
+        self.unprocessed: dict[Any, int] = {}
 
     def last_report(self, **_: Any) -> None: ...
 
