@@ -103,6 +103,8 @@ class Course:
         if search.stage is Stage.FAILED:
             # With all that it was taught nothing is left: what rivals had only reserved may be free again.
             self.lessons.forget()
+            if attempt.reason is Reason.LOST and params.let_go:
+                abandoned += self._let_go()
         watching = attempt.reason in OPTIONAL
         # A refused move is tried again at once, with what the refusal taught, as long as the budget pays for it.
         affordable = not watching or (bool(self.lessons) and self.rounds.are_free(self._flow, now_ms=now_ms))
@@ -110,7 +112,8 @@ class Course:
         tired = self._gave_up > 0 or self._failures >= params.max_failed_searches
         hopeless = tired and search.stage is Stage.FAILED
         if affordable and self._failures < params.max_attempts and not hopeless:
-            return [*abandoned, *self._begin(attempt.reason, now_ms=now_ms)]
+            reason = attempt.reason if self._standing.plan is not None else Reason.FIRST
+            return [*abandoned, *self._begin(reason, now_ms=now_ms)]
         if watching:
             stayed = Stayed(self._flow.name, math.nan, attempt.cost_ms, why)
             return self.rest([*abandoned, stayed], now_ms=now_ms)
@@ -119,10 +122,18 @@ class Course:
         # Leaders that one fault has hit, or that turned each other back, must not come back at the same moment.
         pause_ms *= rng.uniform(1.0 - _PAUSE_SPREAD, 1.0 + _PAUSE_SPREAD)
         self._gave_up += 1
-        # What can't be placed can't serve either.
-        told = self._standing.grants.tell_ending(self._flow.name) if attempt.reason is Reason.LOST else []
+        lost = self._standing.why_look() is Reason.LOST
+        told = self._standing.grants.tell_ending(self._flow.name) if lost else []
         gave_up = GaveUp(self._flow.name, why)
         return self.rest([*abandoned, *told, gave_up], now_ms=now_ms, after_ms=pause_ms)
+
+    def _let_go(self) -> list[LeaderEffect]:
+        """Give up the room that the flow has left: who waits for a place holds none that another waits for (313).
+
+        What can't be placed can't serve either.
+        """
+        standing = self._standing
+        return [*standing.grants.tell_ending(self._flow.name), *standing.let_go(self.epoch)]
 
     def take_heart(self) -> None:
         """What made it give up may be over: the next look is worth as many ants as the first."""

@@ -45,6 +45,8 @@ class LeaderParams:
     from half to one and a half of that. After the second few ants look. A leader that rivals turned back to the end
     begins with patience_ms. What returns somewhere ends a pause, but not more often than this."""
     retry_at_most_ms: float = 600_000.0
+    let_go: bool = True
+    """A flow that lost a host, and for which a search found nothing, gives up the room it has left; else it stays."""
     watch_every_ms: float = 5_000.0
     """Shortest time between two rounds of ants for a running flow; the budget may make it longer."""
     watch: bool = True
@@ -111,6 +113,7 @@ LIVE_LEADER = LeaderParams(
     owed_rounds_max=12,
     hot_rounds_owed_max=24,
     max_failed_searches=2,
+    let_go=False,  # what is left of a flow goes on there: its room is not free
     cool_down_rounds=12,
     gain_ms_min=3.0,
     budget_share=2e-3,

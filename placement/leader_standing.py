@@ -32,6 +32,8 @@ class Standing:
         self.avoided: set[str] = set()
         """Flows that would not serve, or have said that they will not for long."""
         self.grants = Grants()
+        self.ended_epoch = -1
+        """The newest epoch whose room it has given up without another place."""
         self._strange_taps = plan is not None and bool(plan.placement.taps)
 
     @property
@@ -129,6 +131,13 @@ class Standing:
         told += self.grants.tell_moved(name, {task: host for _, task, host in self.plan.placement.spots})
         left = {task: site for task, site in _sites(before, tapped_before).items() if sites.get(task) != site}
         return told, left
+
+    def let_go(self, epoch: int) -> list[Send]:
+        """A part of the flow is dead and there is no place for it: what is left of it makes way."""
+        self.ended_epoch = epoch
+        self.dead.clear()
+        self.cut, self._strange_taps = None, False
+        return self.end(epoch)
 
     def end(self, epoch: int) -> list[Send]:
         """The flow ends: what to tell hosts and the leaders that served it."""

@@ -21,10 +21,10 @@ def ended_bookings(
         leader = leaders.get(booking.flow)
         if leader is None:
             ended = last_epochs.get(booking.flow, booking.epoch)
-        elif leader.plan is None or host in leader.running.values():
-            ended = leader.plan.epoch - 1 if leader.plan else -1
+        elif leader.plan is None:
+            ended = leader.standing.ended_epoch
         else:
-            ended = leader.plan.epoch
+            ended = leader.plan.epoch - (host in leader.running.values())
         if booking.epoch <= ended:
             found.append(Release(booking.flow, ended))
     return found

@@ -10,6 +10,8 @@ from placement.leader_events import GaveUp
 from placement.leader_params import IMPROVED_LEADER
 from placement.model import Flow, Host, Link, RoutedNetwork, Sink, Source, Task, chain
 from placement.simulator.body import Body
+from placement.simulator.faults import lose_host
+from placement.simulator.invariants import rest_faults
 from placement.simulator.queries import QueryParams, mixed_query
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
 from services.lab.chance import seeded
@@ -75,3 +77,33 @@ def test_a_host_that_a_rival_held_for_a_moment_is_found_again() -> None:
         body.run_for(SETTLED_MS)
         assert ["leader of b: x", "leader of a: y"] == refusals[:2], f"seed {seed}: nothing is shown"
         assert {"b", "c"} == set(body.truth.running), f"seed {seed}"
+
+
+def test_two_flows_that_hold_what_the_other_needs_do_not_wait_for_each_other() -> None:
+    """Each has lost one of its two hosts, and only the other's second one has room: who waits must hold nothing.
+
+    Otherwise neither runs again, though there is room for either.
+    """
+    rooms = {"a": ("xa", "ya"), "b": ("xb", "yb")}
+    network = RoutedNetwork(
+        (*(Host(room) for flow in rooms.values() for room in flow), *(Host(end, 0.1) for end in ("p", "q"))),
+        (*(Link(end, room, 10.0) for end in ("p", "q") for flow in rooms.values() for room in flow),),
+    )
+
+    def flow(name: str) -> Flow:
+        """Each of its two tasks takes more than half of a host."""
+        return chain(name, Source("in", "p", 0.1), (Task("t0", 6.0), Task("t1", 6.0)), Sink("out", "q"))
+
+    for seed in range(4):
+        body = Body(network, chance=seeded(seed))
+        body.acquaint()
+        for name in rooms:
+            body.submit(flow(name))
+            body.run_until_settled()
+        assert set(rooms) == set(body.truth.running), f"seed {seed}"
+        for name in rooms:
+            lose_host(body, body.leaders[name].running[0])
+        body.run_for(20_000.0)
+        assert 1 == len(body.truth.running), f"seed {seed}"
+        body.run_for(60_000.0)
+        assert [] == rest_faults(body), f"seed {seed}"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from placement.ants.effects import SetTimer
-from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt
+from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt, Release
 from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured, MeasuringAnt
 from placement.ants.params import IMPROVED
@@ -19,7 +19,7 @@ from placement.leader_events import (
     Published,
     TimerFired,
 )
-from placement.leader_params import LeaderParams
+from placement.leader_params import LIVE_LEADER, LeaderParams
 from placement.leader_phases import Phase
 from placement.queueing import Load
 from tests.unit.ants.leader_stage import PARAMS, Stage
@@ -279,3 +279,35 @@ def test_searches_that_find_nothing_end_sooner_than_attempts_that_are_refused() 
         stage.ants_return()
         stage.tell(TimerFired("patience"))
     assert [GaveUp] == [type(each) for each in stage.found(GaveUp)]
+
+
+def test_a_flow_that_lost_a_host_and_finds_no_place_lets_go_of_its_room_and_looks_on() -> None:
+    """What is left of it does not run, and another flow may wait for just that room."""
+    stage = Stage(params=replace(PARAMS, max_attempts=9)).placed("x", "y")
+    stage.tell(HostLost("y"))
+    for _ in range(PARAMS.max_releases):
+        assert not stage.sent(Release)
+        stage.ants_return()
+        stage.tell(TimerFired("patience"))
+    assert [Release("f", 1)] * 2 == stage.sent(Release)
+    assert stage.sent(RoutingAnt)
+    assert stage.leader.plan is None
+    stage.ants_return()
+    assert {()} == {scout.order.running for scout in stage.sent(ScoutingAnt)}
+    stage.report("x", "z")
+    stage.report("x", "z")
+    stage.tell(Enforced(2, committed=True))
+    assert [2] == [published.plan.epoch for published in stage.found(Published)]
+
+
+def test_a_live_flow_keeps_the_room_in_which_its_rest_goes_on() -> None:
+    """On Kafka the tasks that are left take records in, and hold state: their room is not free."""
+    assert not LIVE_LEADER.let_go
+    stage = Stage(params=replace(PARAMS, let_go=False)).placed("x", "y")
+    stage.tell(HostLost("y"))
+    for _ in range(PARAMS.max_attempts * PARAMS.max_releases):
+        stage.ants_return()
+        stage.tell(TimerFired("patience"))
+        assert not stage.sent(Release)
+    assert stage.found(GaveUp)
+    assert stage.leader.standing.why_look() is Reason.LOST
