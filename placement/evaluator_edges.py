@@ -34,7 +34,7 @@ def edge_costs_ms(
         capacity = network.hosts[host].capacity
         wait = wait_at(host)
         for edge, stream in graph.streams(mask):
-            costs[edge] = wait + stream.work / capacity if capacity > 0.0 else math.inf
+            costs[edge] = wait + stream.path_work / capacity if capacity > 0.0 else math.inf
     for edge, origin, target, stream in crossings(network, flow, own, taps):
         costs[edge] += travel_ms(network, wire_loads, stream, origin, target, cap=cap)
     for task in graph.needed(frozenset(taps)):

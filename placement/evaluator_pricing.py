@@ -84,7 +84,7 @@ def price_flow(
         price = price_on_host(graph, mask, capacity, loads[host], cap)
         prices.append((host, price))
         for edge, stream in graph.streams(mask):
-            edge_ms[edge] = price.wait_ms + (stream.work / capacity if capacity else math.inf)
+            edge_ms[edge] = price.wait_ms + (stream.path_work / capacity if capacity else math.inf)
     travel = _travel(network, flow, hosts, wire_loads, cap)
     mean_travel = 0.0
     for edge, delay in travel.items():

@@ -223,7 +223,7 @@ class Leader:
         return []
 
     def _on_crowded(self, event: Crowded, now_ms: float) -> list[LeaderEffect]:
-        """A host of the flow got a longer queue: look for a better place now, if the budget allows.
+        """A host of the flow got a longer queue: look for a better place now, on credit.
 
         A search that is under way may have measured and priced before that: then look again right after it.
         """
@@ -233,7 +233,8 @@ class Leader:
         if self.phase is not Phase.RESTING:
             rounds.alarmed = True
             return []
-        return self.course.begin(self.standing.why_look(), now_ms=now_ms) if self._is_round_free(now_ms) else []
+        heeded = rounds.heed_alarm(self.flow, now_ms=now_ms)
+        return self.course.begin(self.standing.why_look(), now_ms=now_ms) if heeded else []
 
     def _on_hot_spot_ahead(self, event: HotSpotAhead, now_ms: float) -> list[LeaderEffect]:
         """The bound is about to break: send ants now, on credit, but not more often than rounds go."""

@@ -148,7 +148,7 @@ class Course:
             return [*effects, SetTimer(flow.name, "rest", now_ms + after_ms)]
         if self._standing.plan is None or not self.rounds.watch:
             return effects
-        at_ms = self.rounds.next_at_ms(flow, now_ms=now_ms)
+        at_ms = self.rounds.next_at_ms(flow, now_ms=now_ms, stuck=math.isinf(self.weighing.now_cost_ms))
         return effects if math.isinf(at_ms) else [*effects, SetTimer(flow.name, "rest", at_ms)]
 
     def linger(self) -> list[LeaderEffect]:
@@ -353,4 +353,5 @@ class Course:
             now_cost_ms=self.weighing.now_cost_ms,
             now_own_ms=self.weighing.now_own_ms,
         )
+        self.weighing.measured = None  # that was where it ran before
         return self.rest([*told, published], now_ms=now_ms)

@@ -66,19 +66,20 @@ class LeaderParams:
     """Routing ants and scouts of a running flow may take this share of its data's byte-hops; None: no limit."""
     budget_depth_ms: float = 60_000.0
     """A leader may save this much time's worth of budget."""
-    retainer_per_ms: float = 0.0
+    retainer_per_ms: float = 0.005
     """Byte-hops that a running flow may spend on ants even if it moves hardly any data."""
     every_edge_travels: bool = False
     """Data go through a broker also between tasks on one host, so each edge earns; else only edges between hosts do."""
-    look_at_drift: float | None = None
+    look_at_drift: float | None = 0.3
     """Rates or service times that have changed by this share since the last look are worth one at once, on credit;
     None: they wait for the next round that the budget pays for."""
     heed_alarms: bool = True
-    """Look at once when a host of the flow has become crowded; else at the next round."""
+    """Look at once, on credit, when a host of the flow has become crowded; else at the next round."""
     heed_refusals: bool = True
     """Tell the next scouts what an enforcement ant saw where it was turned back (decision 56)."""
-    owed_rounds_max: int = 4
-    """So many rounds may be owed to the budget then."""
+    owed_rounds_max: int = 12
+    """So many rounds may be owed to the budget after a drift or an alarm, or while the flow does not get through where
+    it runs: the first looks of a poor flow do not wait for money (decision 315)."""
     hot_rounds_owed_max: int | None = None
     """So many rounds may be owed when ants leave for a hot spot ahead; None: they leave at each warning. Such a look
     sends as many ants as a first placement, and costs as much as several rounds."""
@@ -110,7 +111,6 @@ IMPROVED_LEADER = LeaderParams()
 LIVE_LEADER = LeaderParams(
     patience_ms=5_000.0,
     scout_ways_max=None,
-    owed_rounds_max=12,
     hot_rounds_owed_max=24,
     max_failed_searches=2,
     let_go=False,  # what is left of a flow goes on there: its room is not free
@@ -119,7 +119,6 @@ LIVE_LEADER = LeaderParams(
     budget_share=2e-3,
     retainer_per_ms=0.1,
     every_edge_travels=True,
-    look_at_drift=0.3,
 )
 """On Kafka: a world of few hosts, where one round of ants is a small thing beside what a full host costs, and delays
 are measured on machines that do other things too."""
@@ -134,4 +133,5 @@ PAPER_LEADER = LeaderParams(
     cool_down_rounds=0,
     pause_ms=0.0,
     budget_share=None,
+    look_at_drift=None,
 )

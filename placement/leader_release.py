@@ -57,6 +57,6 @@ def least_cost_ms(flow: Flow, chain: Subquery, *, distance_ms: float, fastest_ca
     graph = flow.graph
     mask = chain.mask(0, len(chain.tasks) - 1)
     service_ms = sum(
-        graph.edges[edge].path_share * stream.work / fastest_capacity for edge, stream in graph.streams(mask)
+        graph.edges[edge].path_share * stream.path_work / fastest_capacity for edge, stream in graph.streams(mask)
     )
     return flow.weight * (min(chain.shares) * distance_ms + service_ms)

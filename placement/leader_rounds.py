@@ -1,7 +1,8 @@
 """Rounds: when a leader that watches a running flow may send ants again.
 
 Rounds go at an interval and are paid for by the data that the flow moves. Some need not wait for the interval: those
-after an alarm; and some are paid for later: those of a flow that has become another one, or that a hot spot threatens.
+after an alarm. And some are paid for later: those of a flow that has become another one, that an alarm or a hot spot
+ahead is about, or that does not get through where it runs.
 """
 
 import math
@@ -61,10 +62,19 @@ class Rounds:
         self._warned_ms = now_ms
         return True
 
-    def next_at_ms(self, flow: Flow, *, now_ms: float) -> float:
-        """As soon as the interval and the budget allow; after an alarm, without the interval."""
-        pause_ms, self.alarmed = 0.0 if self.alarmed else self._params.watch_every_ms, False
-        return max(now_ms + pause_ms, self._free_at_ms(flow, now_ms=now_ms))
+    def heed_alarm(self, flow: Flow, *, now_ms: float) -> bool:
+        """Whether ants are sent because a host of the flow became crowded: as long as they may be owed."""
+        return self._free_at_ms(flow, now_ms=now_ms, owed_rounds=self._params.owed_rounds_max) <= now_ms
+
+    def next_at_ms(self, flow: Flow, *, now_ms: float, stuck: bool = False) -> float:
+        """As soon as the interval and the budget allow; after an alarm, without the interval and on credit.
+
+        `stuck`: the flow does not get through where it runs, so its rounds are owed, too.
+        """
+        pause_ms = 0.0 if self.alarmed else self._params.watch_every_ms
+        owed = self._params.owed_rounds_max if self.alarmed or stuck else 0
+        self.alarmed = False
+        return max(now_ms + pause_ms, self._free_at_ms(flow, now_ms=now_ms, owed_rounds=owed))
 
     def _free_at_ms(self, flow: Flow, *, now_ms: float, owed_rounds: int = 0) -> float:
         owed = max(owed_rounds, self._params.owed_rounds_max if self.has_drifted(flow) else 0)

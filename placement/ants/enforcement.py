@@ -204,7 +204,7 @@ def _legs_ms(flow: Flow, stop: Stop, cell: EnforcementCell) -> tuple[tuple[int, 
     here_ms: dict[int, float] = {}
     if stop.mask:
         wait_ms = price_on_host(graph, stop.mask, view.capacity, view.load).wait_ms
-        here_ms = {edge: wait_ms + stream.work / view.capacity for edge, stream in graph.streams(stop.mask)}
+        here_ms = {edge: wait_ms + stream.path_work / view.capacity for edge, stream in graph.streams(stop.mask)}
     found = []
     for leg in stop.legs:
         way_ms = cell.travel_ms(leg.far) if graph.edges[leg.edge].to_sink else cell.arrival_ms(leg.far)

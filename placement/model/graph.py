@@ -83,7 +83,7 @@ class FlowGraph:
         if known is None:
             streams = self.streams(mask)
             share = sum(self.edges[edge].path_share for edge, _ in streams)
-            work = sum(self.edges[edge].path_share * stream.work for edge, stream in streams)
+            work = sum(self.edges[edge].path_share * stream.path_work for edge, stream in streams)
             known = self._demands[mask] = Demand(load_of((stream for _, stream in streams), 1.0), share, work)
         return known
 
@@ -123,16 +123,25 @@ class FlowGraph:
         tasks = self.flow.tasks
         work = [0.0] * self.task_count
         variance = [0.0] * self.task_count
+        spared = [0.0] * self.task_count
         for task in reversed(self.order):
             if not mask >> task & 1:
                 continue
             here = tasks[task]
             work[task] = here.service_vwu
             variance[task] = here.cs2 * here.service_vwu**2
+            paths = sum(edge.path_share for edge in self.out_of[task])
             for edge in self.out_of[task]:
-                if not edge.to_sink and mask >> edge.head_task & 1:
-                    work[task] += edge.factor * work[edge.head_task]
-                    variance[task] += edge.factor * variance[edge.head_task]
+                if edge.to_sink or not mask >> edge.head_task & 1:
+                    continue
+                behind = work[edge.head_task]
+                work[task] += edge.factor * behind
+                # A message triggers whole messages: as many as the factor's whole part, or one more.
+                chance = edge.factor % 1.0
+                variance[task] += edge.factor * variance[edge.head_task] + chance * (1.0 - chance) * behind**2
+                # Departure from Ants eq 10 (decision 314): what leaves by this edge has triggered at least one.
+                at_least, share = max(1.0, edge.factor), edge.path_share / paths
+                spared[task] += share * (at_least * (behind + spared[edge.head_task]) - edge.factor * behind)
         found = []
         for edge in self.edges:
             head = edge.head_task
@@ -142,7 +151,7 @@ class FlowGraph:
                 continue
             weight = self.flow.weight * edge.path_share
             cs2 = variance[head] / work[head] ** 2
-            found.append((edge.index, Stream(edge.rate_per_ms, work[head], cs2, edge.ca2, weight)))
+            found.append((edge.index, Stream(edge.rate_per_ms, work[head], cs2, edge.ca2, weight, spared[head])))
         return tuple(found)
 
     def _topological_order(self) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ WORK_POWER = np.array([0, 1, 2, 0, 0, 0, 1])
 def stream_sums(stream: Stream) -> Array:
     """One stream at capacity 1."""
     load = stream.load(1.0)
-    return np.array([*load, stream.weight * stream.work])
+    return np.array([*load, stream.weight * stream.path_work])
 
 
 def background_sums(loads: Sequence[Load]) -> Array:

@@ -15,6 +15,8 @@ class Stream(NamedTuple):
     `work` is the mean work of one message (VWU on a host, bytes on a link), everything it triggers there included
     (eq 3); `cs2` and `ca2` are squared coefficients of variation of that work and of the time between arrivals.
     `weight` is the flow's weight times the share of its paths that wait here: what one more millisecond here costs.
+    `spared_work` is what the mean counts less than a message takes whose results leave: most of what a filter gets
+    triggers nothing behind it, and nobody waits for that (decision 314).
     """
 
     rate_per_ms: float
@@ -22,6 +24,12 @@ class Stream(NamedTuple):
     cs2: float
     ca2: float
     weight: float
+    spared_work: float = 0.0
+
+    @property
+    def path_work(self) -> float:
+        """The mean work of a message whose results leave: what is on their path here."""
+        return self.work + self.spared_work
 
     def load(self, capacity: float) -> "Load":
         """This stream alone on a server that does `capacity` units of work a millisecond."""

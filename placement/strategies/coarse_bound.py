@@ -31,17 +31,12 @@ def coarse_bound_ms(problem: Problem) -> float:
 
 
 def _least_service_ms(flow: Flow, fastest: float) -> float:
-    """Mean over paths of the work on them; a filter in the same segment spares those behind it at most its factor."""
+    """Mean over paths of the work on them, each task once."""
     graph = flow.graph
-    spared = [1.0] * graph.task_count
-    for task in graph.order:
-        spared[task] = min(
-            1.0 if edge.from_source else spared[edge.tail_task] * min(1.0, edge.factor) for edge in graph.into[task]
-        )
     costs = [0.0] * len(graph.edges)
     for edge in graph.edges:
         if not edge.to_sink:
-            costs[edge.index] = spared[edge.head_task] * flow.tasks[edge.head_task].service_vwu / fastest
+            costs[edge.index] = flow.tasks[edge.head_task].service_vwu / fastest
     least = end_to_end(graph, costs).mean_ms
     assert math.isfinite(least), flow.name
     return least

@@ -205,7 +205,7 @@ def test_flows_under_restless_cross_traffic_keep_the_cool_down() -> None:
     assert min(moves) > 3
 
 
-@pytest.mark.parametrize(("seed", "is_full"), [(1, False), (2, True), (6, True)])
+@pytest.mark.parametrize(("seed", "is_full"), [(3, False), (2, True), (6, True)])
 def test_leaders_that_compete_for_few_hosts_never_overbook_them(seed: int, is_full: bool) -> None:
     """The same crowded lives without a bug: most flows find room, refused or not, and in some lives a few find none."""
     outcome = live(scenario_of("crowded", seed), seeded(seed))

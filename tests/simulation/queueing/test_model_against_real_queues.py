@@ -140,6 +140,24 @@ def test_fan_in_fan_out_and_batches_are_priced_as_they_run() -> None:
     assert abs(found.error) < 0.06, found
 
 
+@pytest.mark.parametrize(
+    ("kept", "light", "heavy", "tolerance"), [(0.1, 0.1, 10.0, 0.12), (0.5, 1.0, 4.0, 0.06), (1.6, 2.0, 4.0, 0.1)]
+)
+@pytest.mark.parametrize("second", ["h0", "h1"])
+def test_a_filter_and_what_follows_it_cost_what_they_do_together_and_apart(
+    second: str, kept: float, light: float, heavy: float, tolerance: float
+) -> None:
+    """Else ants fuse what is better apart: without the chance of each message to pass, the first case was priced at a
+    third of what it takes on one host, and rightly on two."""
+    hosts = (Host("h0"), Host("h1"))
+    tasks = (Task("filter", light, cs2=1.0, batch=kept), Task("rest", heavy, cs2=1.0))
+    flow = chain("f", Source("in", "h0", 0.5 / (light + kept * heavy)), tasks, Sink("out", "h0"))
+    problem = Problem(RoutedNetwork(hosts, (Link("h0", "h1", 0.01),)), (flow,))
+    placement = Placement.of({("f", "filter"): "h0", ("f", "rest"): second})
+    found = network_error(problem, placement, np.random.default_rng(1), messages=40_000)
+    assert abs(found.error) < tolerance, found
+
+
 def test_the_same_generator_gives_the_same_run() -> None:
     """A failing seed must fail again."""
     problem, placement = mixed(1, 0.01)

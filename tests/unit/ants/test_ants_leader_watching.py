@@ -192,3 +192,34 @@ def test_an_alarm_during_a_search_is_answered_right_after_it() -> None:
     stage.report("x", "x", cost_ms=50.0)
     (rest,) = stage.found(SetTimer)
     assert rest.at_ms == stage.now_ms + PARAMS.watch_every_ms
+
+
+def test_an_alarm_is_heeded_on_credit_and_the_credit_ends() -> None:
+    """A flow that moves little earns a round in hours, and its host may be full within seconds."""
+    poor = replace(PARAMS, budget_share=1e-9, retainer_per_ms=0.0, owed_rounds_max=3)
+    stage = Stage(params=poor).placed("x", "x")
+    looks = 0
+    while stage.tell(Crowded("x")):
+        looks += 1
+        stage.tell(Measured(stage.round, 50.0, 50.0))
+        stage.ants_return(1)
+        stage.report("x", "x")
+        assert looks <= poor.owed_rounds_max, "alarms without end must not fill the network with ants"
+    assert poor.owed_rounds_max - 1 <= looks
+
+
+def test_a_flow_that_does_not_get_through_where_it_runs_looks_again_after_the_interval() -> None:
+    """Its host is full and nobody found another: waiting for money would leave it there for hours."""
+    poor = replace(PARAMS, budget_share=1e-9, retainer_per_ms=0.0, max_attempts=1)
+
+    def rests_ms(now_cost_ms: float) -> float:
+        stage = Stage(params=poor).placed("x", "x")
+        stage.tell(Crowded("x"))
+        stage.tell(Measured(stage.round, now_cost_ms, now_cost_ms))
+        for _ in range(PARAMS.max_releases):
+            stage.ants_return(1)
+            stage.tell(TimerFired("patience"))
+        return min((rest.at_ms for rest in stage.found(SetTimer)), default=math.inf) - stage.now_ms
+
+    assert PARAMS.watch_every_ms == rests_ms(math.inf)
+    assert rests_ms(50.0) > 3_600_000.0

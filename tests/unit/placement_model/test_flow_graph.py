@@ -25,6 +25,33 @@ def test_a_segments_variance_adds_up_over_its_runs() -> None:
     assert (1.0 + 2.0 * 4.0) / 5.0**2 == pytest.approx(stream.cs2)
 
 
+def test_a_message_that_may_trigger_nothing_makes_a_segments_work_vary() -> None:
+    """The paper's variance is that of the whole service time: a message passes or not, and with it the work behind."""
+    ((_, stream),) = three_in_a_row(0.25, 1.0, 1.0).graph.streams(0b011)
+    mean = 1.0 + 0.25 * 2.0
+    assert (1.0 + 0.25 * 4.0 + 0.25 * 0.75 * 2.0**2) / mean**2 == pytest.approx(stream.cs2)
+
+
+def test_results_wait_for_all_that_made_them_and_not_for_what_was_dropped() -> None:
+    """Fused or apart, a message that passes a filter takes the whole service of what follows."""
+    ((_, stream),) = three_in_a_row(0.25, 2.0, 1.0).graph.streams(0b111)
+    assert 1.0 + 0.25 * (2.0 + 2.0 * 3.0) == pytest.approx(stream.work)
+    assert 1.0 + 2.0 + 2.0 * 3.0 == pytest.approx(stream.path_work)
+
+
+def test_a_result_of_one_branch_waits_for_the_mean_of_the_other() -> None:
+    """Both run before anything leaves; half of the paths pass the filter, the others may find it closed."""
+    flow = Flow(
+        "f",
+        (Source("in", "h0", 0.1),),
+        (Task("split", 1.0), Task("rare", 8.0), Task("all", 2.0)),
+        (Sink("o1", "h1"), Sink("o2", "h1")),
+        (Edge("in", "split"), Edge("split", "rare", 0.25), Edge("split", "all"), Edge("rare", "o1"), Edge("all", "o2")),
+    )
+    ((_, stream),) = flow.graph.streams(0b111)
+    assert 1.0 + (8.0 + 0.25 * 8.0) / 2 + 2.0 == pytest.approx(stream.path_work)
+
+
 def test_a_split_chain_enters_a_host_twice() -> None:
     """A -> B -> A: the flow queues at A two times, each with its own rate."""
     graph = three_in_a_row(2.0, 0.5, 1.0).graph
