@@ -227,8 +227,12 @@ class Leader:
     def _on_not_carried_out(self, event: NotCarriedOut, now_ms: float) -> list[LeaderEffect]:
         """Not of a plan before the present one; and who must find another place anyway needs no other reason to."""
         is_present = self.plan is not None and event.epoch == self.plan.epoch
-        watching = is_present and self.standing.why_look() is Reason.WATCH
-        return self.course.correct(event, now_ms=now_ms) if watching else []
+        if not is_present or self.standing.why_look() is not Reason.WATCH:
+            return []
+        if event.where:
+            return self.course.correct(event, now_ms=now_ms)
+        released = self.standing.end(self.epoch)
+        return [*released, *self.course.begin(self.standing.why_look(), now_ms=now_ms)]
 
     def _on_crowded(self, event: Crowded, now_ms: float) -> list[LeaderEffect]:
         """A host of the flow got a longer queue: look for a better place now, if the budget allows.

@@ -120,7 +120,7 @@ class NotCarriedOut:
 
     epoch: int
     where: tuple[tuple[str, str], ...]
-    """(task, host) of what runs elsewhere than planned."""
+    """(task, host) of what runs elsewhere than planned; nothing: nothing of the flow runs (decision 321)."""
     why: str
     by_person: bool = False
     """Somebody wanted it there: there is no point in trying again soon."""

@@ -21,6 +21,7 @@ UNBEGUN_MS = 60_000
 UNAPPROVED_MS = 960_000
 """Where plans wait for a person: a little longer than one can be approved (PlacementParams.approval_age_s_max)."""
 
+UNAPPROVED = "nobody approved it in time"
 _ENDED = {phase.value for phase in ENDED}
 
 
@@ -44,8 +45,14 @@ def compared(
 ) -> NotCarriedOut | None:
     """How the flow runs otherwise than planned; None if it does not, or if that may still change.
 
-    `policy`: of the flow. A segment whose partitions are on several hosts runs as planned if one of them does.
+    `policy`: of the flow. A segment whose partitions are on several hosts runs as planned if one of them does. A plan
+    by which a flow, or a revision of it, was to begin waits for a person, too, and can't be approved for ever.
     """
+    ours = [each for each in view.placements.values() if each.flow == plan.flow and each.host is not None]
+    age_ms = now_ms - plan.decided_ms
+    if not any(each.revision == plan.revision for each in ours):
+        is_over = policy == "approve" and age_ms >= UNAPPROVED_MS
+        return NotCarriedOut(plan.epoch, (), UNAPPROVED) if is_over else None
     placed = {slot: each for slot, each in view.placements.items() if each.flow == plan.flow and slot[0] in plan.hosts}
     moves = [move for move in view.moves.values() if move.flow == plan.flow]
     hosts = {each.host for each in placed.values()} | set(plan.hosts.values())
@@ -59,7 +66,7 @@ def compared(
     ended = [move for move in moves if move.plan == plan.hash and (move.segment, move.partition) in astray]
     patience_ms = UNBEGUN_MS if policy == "auto" else UNAPPROVED_MS
     is_tried = astray.keys() <= {(move.segment, move.partition) for move in ended}
-    if not is_tried and now_ms - plan.decided_ms < patience_ms:
+    if not is_tried and age_ms < patience_ms:
         return None
     elsewhere = tuple((segment, host) for segment, host in sorted(where.items()) if host != plan.hosts[segment])
     wished = [move for move in ended if move.phase == "done" and _is_wish(move, astray)]
@@ -91,4 +98,4 @@ def _why(ended: Sequence[MoveRecord], wished: Sequence[MoveRecord], policy: str)
         return f"{move.segment}/{move.partition} to {move.target}: {why}"
     if ended:
         return "it was placed anew since"
-    return "nothing of it was begun" if policy == "auto" else "nobody approved it in time"
+    return "nothing of it was begun" if policy == "auto" else UNAPPROVED

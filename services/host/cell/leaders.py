@@ -295,7 +295,7 @@ class Leaders:
         await self._fresh()  # what was read last may be older than what is told of it
         news = not_carried_out(view, led, leader, live=live, now_ms=self._now_ms())
         if news is not None:
-            self._body.tell_leader(name, news)
+            self._turns.soon(name, news)
 
     async def _graph(self, revision: FlowRevision) -> FlowGraph | None:
         """The compiled flow; None if it can't be compiled, which is told once."""

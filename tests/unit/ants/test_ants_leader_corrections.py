@@ -145,3 +145,16 @@ def test_who_looks_for_a_place_just_now_is_not_disturbed() -> None:
     assert [] == in_vain(stage)
     stage.leader.course.phase = Phase.RESTING
     assert [] == in_vain(stage), "the host is still lost"
+
+
+def test_a_flow_of_which_nothing_runs_is_placed_anew() -> None:
+    """A first plan that nobody approved in time can't be approved any more: there must be another one."""
+    stage = Stage().placed("x", "x")
+    stage.tell(NotCarriedOut(1, (), "nobody approved it in time"))
+    assert (Phase.SEARCHING, None) == (stage.leader.phase, stage.leader.plan)
+    assert [Release("f", 1)] == stage.sent(Release)
+    stage.ants_return()
+    stage.report("y", "y")
+    stage.report("y", "y")
+    stage.tell(Enforced(2, committed=True))
+    assert {0: "y", 1: "y"} == stage.leader.running

@@ -104,6 +104,18 @@ def test_a_plan_that_waits_for_a_person_is_no_failure_while_it_can_be_approved(
     assert NotCarriedOut(5, (("s", "b"), ("t", "b")), why) == looked(view, policy, age_ms=patience_ms)
 
 
+@pytest.mark.parametrize("running", [None, 2])
+def test_a_first_plan_that_can_no_longer_be_approved_is_told_as_well(running: int | None) -> None:
+    """Of a new flow, or of a revision while another one runs: nobody could ever start it, and its leader would wait."""
+    view = RegistryView()
+    if running is not None:
+        view.take(placed("s", 0, "b", revision=running))
+    view.take(placed("t", 0, None))
+    assert looked(view, "approve", age_ms=UNAPPROVED_MS - 1) is None
+    assert NotCarriedOut(5, (), "nobody approved it in time") == looked(view, "approve", age_ms=UNAPPROVED_MS)
+    assert looked(view, "auto", age_ms=UNAPPROVED_MS) is None, "the placement service is about to start it"
+
+
 def test_what_a_person_has_moved_is_told_as_such() -> None:
     """A leader must not take it back within a minute."""
     wish = {"phase": "done", "origin": "c", "target": "d", "request": "r", "reason": "ada asked for it"}
@@ -199,6 +211,24 @@ def test_a_leader_is_not_told_while_its_moves_are_under_way_or_wait_for_a_person
         ground.view.take(Policy(subject="flow", name="talk", policy="approve", changed_ms=0))
         await ground.arrange()
         assert ({0: "c"}, []) == (ground.body.leaders["talk"].running, ground.plans())
+
+    play(story)
+
+
+def test_a_leader_whose_first_plan_nobody_approved_looks_for_a_place_anew() -> None:
+    """The wish to do so waits for its turn, once."""
+
+    async def story(ground: Ground) -> None:
+        ground.run("b", term=7)
+        ground.view.take(Policy(subject="flow", name="talk", policy="approve", changed_ms=0))
+        ground.is_lagging = True
+        for _ in range(3):
+            await ground.arrange()
+        assert Phase.RESTING is ground.body.leaders["talk"].phase
+        ground.is_lagging = False
+        await ground.arrange()
+        assert (Phase.SEARCHING, None) == (ground.body.leaders["talk"].phase, ground.body.leaders["talk"].plan)
+        assert [("b", Release("talk", 4))] == [each for each in ground.sent if isinstance(each[1], Release)]
 
     play(story)
 
