@@ -27,6 +27,7 @@ from placement.leader_events import (
     HotSpotAhead,
     LeaderEffect,
     Lingers,
+    NotCarriedOut,
     PauseTold,
     Place,
     Propose,
@@ -85,6 +86,7 @@ class Leader:
             Healed: self._on_healed,
             FlowChanged: self._on_flow_changed,
             PauseTold: self._on_pause_told,
+            NotCarriedOut: self._on_not_carried_out,
             Crowded: self._on_crowded,
             HotSpotAhead: self._on_hot_spot_ahead,
             TapAsked: self._on_tap_asked,
@@ -221,6 +223,16 @@ class Leader:
     def _on_pause_told(self, event: PauseTold, _: float) -> list[LeaderEffect]:
         self.course.weighing.damping.pause_ms = event.pause_ms
         return []
+
+    def _on_not_carried_out(self, event: NotCarriedOut, now_ms: float) -> list[LeaderEffect]:
+        """Not of a plan before the present one; and who must find another place anyway needs no other reason to."""
+        is_present = self.plan is not None and event.epoch == self.plan.epoch
+        if not is_present or self.standing.why_look() is not Reason.WATCH:
+            return []
+        if event.where:
+            return self.course.correct(event, now_ms=now_ms)
+        released = self.standing.end(self.epoch)
+        return [*released, *self.course.begin(self.standing.why_look(), now_ms=now_ms)]
 
     def _on_crowded(self, event: Crowded, now_ms: float) -> list[LeaderEffect]:
         """A host of the flow got a longer queue: look for a better place now, on credit.

@@ -16,7 +16,17 @@ from placement.ants.routing import RoutingAntReturned
 from placement.ants.scouting import ScoutFailed
 from placement.chance import Chance
 from placement.leader_attempt import Attempt, Reason
-from placement.leader_events import GaveUp, LeaderEffect, Proposed, Published, Stayed, TapAnswered, TimerFired
+from placement.leader_events import (
+    Corrected,
+    GaveUp,
+    LeaderEffect,
+    NotCarriedOut,
+    Proposed,
+    Published,
+    Stayed,
+    TapAnswered,
+    TimerFired,
+)
 from placement.leader_lessons import Lessons
 from placement.leader_phases import Phase
 from placement.leader_release import measuring_ant
@@ -150,6 +160,16 @@ class Course:
             return effects
         at_ms = self.rounds.next_at_ms(flow, now_ms=now_ms, stuck=math.isinf(self.weighing.now_cost_ms))
         return effects if math.isinf(at_ms) else [*effects, SetTimer(flow.name, "rest", at_ms)]
+
+    def correct(self, news: NotCarriedOut, *, now_ms: float) -> list[LeaderEffect]:
+        """What runs is what the registry says, under an epoch of its own, so that all who go by plans know it too."""
+        standing, index = self._standing, self._flow.graph.task_index
+        self.epoch += 1
+        told, missed = standing.correct({index[task]: host for task, host in news.where}, self.epoch)
+        self.weighing.damping.stayed(standing.running, missed, now_ms=now_ms, longest=news.by_person)
+        self.rounds.earn(self._flow, standing.where, now_ms=now_ms)
+        assert standing.plan is not None
+        return self.rest([*told, Corrected(standing.plan, news.why)], now_ms=now_ms)
 
     def linger(self) -> list[LeaderEffect]:
         """The flow runs on unchanged for those who tap it."""

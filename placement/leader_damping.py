@@ -1,8 +1,8 @@
 """Damping: why a leader does not move a flow although a report looks better (DESIGN section 5, after placement).
 
 Hysteresis: the new cost times beta must still be below the present one. Cool-down: no task goes back to a host it has
-just left, not even from an overloaded one; scouts look for a third. Worth: what the moved tasks' pause costs must be
-less than what the move gains while it is likely to last.
+just left, not even from an overloaded one; scouts look for a third. Nor to one that it was sent to in vain, for a time
+that doubles. Worth: what the moved tasks' pause costs must be less than what the move gains while it is likely to last.
 """
 
 import math
@@ -36,18 +36,38 @@ class Damping:
         """Of a moved task: assumed, until somebody has measured it."""
         self._cool_ms = params.cool_down_rounds * params.watch_every_ms
         self._left_ms: dict[tuple[int, str], float] = {}
+        self._in_vain: dict[tuple[int, str], tuple[float, float]] = {}
+        """(task, host) that a plan had wanted, and that was not carried out: until when it is not tried again, and how
+        long that was. It is remembered for longer: a move may take minutes until it is given up."""
 
     def left(self, moves: Mapping[int, str], *, now_ms: float) -> None:
         """Tasks left these hosts."""
         self._left_ms |= dict.fromkeys(moves.items(), now_ms)
 
-    def cooling(self, *, now_ms: float) -> tuple[tuple[str, int], ...]:
-        """(site, tasks) that left it so recently that they must not return yet: scouts look elsewhere."""
-        self._left_ms = {move: at_ms for move, at_ms in self._left_ms.items() if now_ms - at_ms < self._cool_ms}
+    def stayed(self, running: Mapping[int, str], missed: Mapping[int, str], *, now_ms: float, longest: bool) -> None:
+        """A plan was not carried out: tasks run there, and did not get to the hosts that they `missed`."""
+        self._left_ms = {move: at_ms for move, at_ms in self._left_ms.items() if running.get(move[0]) != move[1]}
+        first_ms, most_ms = self._params.retry_move_ms, self._params.retry_move_at_most_ms
+        self._forget(now_ms)
+        for move in missed.items():
+            _, before_ms = self._in_vain.get(move, (now_ms, first_ms / 2))
+            wait_ms = most_ms if longest else min(2 * before_ms, most_ms)
+            self._in_vain[move] = now_ms + wait_ms, wait_ms
+
+    def cooling(self, *, now_ms: float, dry_run: bool = False) -> tuple[tuple[str, int], ...]:
+        """(site, tasks) that left it so recently that they must not return yet, or were sent there in vain: scouts look
+        elsewhere. A person who asks may say yes to what was in vain, and is then not held to the pause budget."""
+        self._forget(now_ms)
+        in_vain = [] if dry_run else [move for move, (until_ms, _) in self._in_vain.items() if now_ms < until_ms]
         masks: dict[str, int] = {}
-        for task, site in self._left_ms:
+        for task, site in (*self._left_ms, *in_vain):
             masks[site] = masks.get(site, 0) | 1 << task
         return tuple(sorted(masks.items()))
+
+    def _forget(self, now_ms: float) -> None:
+        most_ms = self._params.retry_move_at_most_ms
+        self._left_ms = {move: at_ms for move, at_ms in self._left_ms.items() if now_ms - at_ms < self._cool_ms}
+        self._in_vain = {move: span for move, span in self._in_vain.items() if now_ms < span[0] + most_ms}
 
     def objection(self, comparison: Comparison, *, beta: float, now_ms: float) -> str | None:
         """Why not to move; None if the move is worth it."""
@@ -75,4 +95,8 @@ class Damping:
             ago_ms = now_ms - self._left_ms.get((task, host), -math.inf)
             if ago_ms < self._cool_ms:
                 return f"task {task} left {host} only {ago_ms:.0f} ms ago; the cool-down is {self._cool_ms:.0f} ms"
+            until_ms, _ = self._in_vain.get((task, host), (-math.inf, 0.0))
+            if now_ms < until_ms:
+                left_s = (until_ms - now_ms) / 1e3
+                return f"task {task} did not get to {host} lately; that is tried again in {left_s:.0f} s"
         return None

@@ -115,6 +115,18 @@ class PauseTold:
 
 
 @dataclass(frozen=True, slots=True)
+class NotCarriedOut:
+    """All is quiet, and the flow does not run as its plan of that epoch says; the registry is right (decision 320)."""
+
+    epoch: int
+    where: tuple[tuple[str, str], ...]
+    """(task, host) of what runs elsewhere than planned; nothing: nothing of the flow runs (decision 321)."""
+    why: str
+    by_person: bool = False
+    """Somebody wanted it there: there is no point in trying again soon."""
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     """A timer that the leader set has run out."""
 
@@ -149,6 +161,18 @@ class Published:
     now_cost_ms: float = math.nan
     """What it cost where it ran before, and its own latency there; unknown for a flow that is new, or cut off."""
     now_own_ms: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """The plan before this one was not carried out. This is what runs instead, and nothing moves for it."""
+
+    plan: Plan
+    why: str
+
+    @property
+    def flow(self) -> str:
+        return self.plan.flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,4 +228,4 @@ class Withdrawn:
     flow: str
 
 
-LeaderEffect = Send | SetTimer | Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
+LeaderEffect = Send | SetTimer | Published | Corrected | Proposed | GaveUp | Stayed | Lingers | Withdrawn

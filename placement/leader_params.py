@@ -62,6 +62,10 @@ class LeaderParams:
     """How long a better placement is assumed to stay better."""
     shun_ms: float = 60_000.0
     """How long a leader keeps away from a host that died, or from which enforcement ants did not return twice."""
+    retry_move_ms: float = 60_000.0
+    """A task whose move was not carried out is not sent to that host again for so long; it doubles each time, up to
+    retry_move_at_most_ms, which is also how long a place is left that a person has chosen (decision 320)."""
+    retry_move_at_most_ms: float = 3_600_000.0
     budget_share: float | None = 3e-5
     """Routing ants and scouts of a running flow may take this share of its data's byte-hops; None: no limit."""
     budget_depth_ms: float = 60_000.0
@@ -88,6 +92,8 @@ class LeaderParams:
         for name in ("patience_ms", "patience_trips", "retry_after_ms", "watch_every_ms", "horizon_ms"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; give more than 0")
+        if not 0 < self.retry_move_ms <= self.retry_move_at_most_ms:
+            raise ValueError(f"retry_move_ms is {self.retry_move_ms}; give more than 0, and no more than at most")
         if self.outstanding < 1:
             raise ValueError(f"outstanding is {self.outstanding}; no report is below the lower bound: give 1 or more")
         if min(self.max_releases, self.max_attempts, self.max_failed_searches) < 1:

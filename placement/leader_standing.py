@@ -139,6 +139,19 @@ class Standing:
         self.cut, self._strange_taps = None, False
         return self.end(epoch)
 
+    def correct(self, where: dict[int, str], epoch: int) -> tuple[list[Send], Sites]:
+        """These tasks run elsewhere than planned, under that epoch from now on: what to tell hosts and other leaders,
+        and the hosts that tasks did not get to. Hosts where they run book that by the registry."""
+        assert self.plan is not None
+        before, name = self.running, self.flow.name
+        tasks, taps = self.flow.tasks, self.plan.placement.taps
+        spots = {(name, tasks[task].name): host for task, host in (before | where).items()}
+        self.plan = Plan(name, epoch, Placement.of(spots, taps), ())
+        gone = set(before.values()) - set(self.running.values())
+        told = [Send(host, Release(name, epoch - 1)) for host in sorted(gone)]
+        told += self.grants.tell_moved(name, {task: host for _, task, host in self.plan.placement.spots})
+        return told, {task: before[task] for task, host in where.items() if before[task] != host}
+
     def end(self, epoch: int) -> list[Send]:
         """The flow ends: what to tell hosts and the leaders that served it."""
         hosts, taps = set(self.running.values()), [*self.taps.values(), *self.enforced_taps.values()]

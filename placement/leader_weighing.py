@@ -52,7 +52,7 @@ class Weighing:
         """(site, tasks) where scouts must not look. A flow that may be cut off where it runs, or has lost a host, goes
         wherever it can."""
         damped = reason in OPTIONAL and self._unmeasured_rounds == 0
-        return self.damping.cooling(now_ms=now_ms) if damped else ()
+        return self.damping.cooling(now_ms=now_ms, dry_run=reason is Reason.PROPOSE) if damped else ()
 
     def awaits_measure(self, reason: Reason) -> bool:
         """Whether what was found is to be compared with what runs, and the ant that asks for that is still out.

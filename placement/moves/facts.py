@@ -25,7 +25,8 @@ class Facts:
     - `is_too_dear`: if it took over now, the partition would pause for longer than its flow allows;
     - `drained_epoch`: the highest epoch whose owner has said that it drained and committed;
     - `stopped_ms`: when that owner had processed its last record; None if it did not say;
-    - `lost`: hosts that are gone.
+    - `lost`: hosts that are gone;
+    - `held_up_by`: why the schedule does not let it begin.
     """
 
     owner: str | None
@@ -36,3 +37,4 @@ class Facts:
     stopped_ms: int | None
     lost: frozenset[str]
     is_too_dear: bool = False
+    held_up_by: str | None = None

@@ -61,8 +61,8 @@ def advance(move: Move, facts: Facts, *, now_ms: int, params: MoveParams) -> tup
         return move, ()
     step = _superseded(move, facts) or RULES[move.phase](move, facts)
     if step is None and now_ms - move.since_ms >= params.patience_ms(move.phase):
-        waited_s = params.patience_ms(move.phase) / 1_000
-        step = TOO_LATE[move.phase](move, f"{move.phase.value} took longer than {waited_s:.0f} s")
+        waited_s, why = params.patience_ms(move.phase) / 1_000, f": {facts.held_up_by}" if facts.held_up_by else ""
+        step = TOO_LATE[move.phase](move, f"{move.phase.value} took longer than {waited_s:.0f} s{why}")
     if step is None:
         return move, ()
     moved = replace(move, phase=step.phase, since_ms=now_ms, trouble=step.trouble or move.trouble)

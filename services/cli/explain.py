@@ -101,7 +101,7 @@ def _segment(view: RegistryView, flow: str, segment: str, lines: list[OperatorLi
     elif [wanted] == here:
         why = f"plan {plan.hash}: {plan.reason}"
     else:
-        why = f"plan {plan.hash} wants it at {wanted}; a person, a lost host or a move under way put it here"
+        why = f"plan {plan.hash} wants it at {wanted}; a person, a lost host, a move under way or not made put it here"
     return {
         "segment": segment,
         "operators": operators,

@@ -49,6 +49,8 @@ class Carriage:
     def __init__(self, params: PlacementParams, records: Iterable[MoveRecord]) -> None:
         self.moves: dict[str, Move] = {record.move: from_record(record) for record in records}
         self._params = params
+        self._waits: dict[str, str] = {}
+        """Proposed moves that may not begin yet, and why, as of the last look."""
         self._model = PauseModel(params.pause)
         for move in sorted(self.moves.values(), key=lambda each: each.since_ms):
             self._learn(move)
@@ -120,6 +122,7 @@ class Carriage:
         verdicts = schedule(
             list(self.moves.values()), forecasts, allowances, now_ms=situation.now_ms, params=self._params.schedule
         )
+        self._waits = {verdict.move.id: verdict.why for verdict in verdicts if verdict.ruling == "wait"}
         for verdict in verdicts:
             move = verdict.move
             if verdict.ruling == "begin":
@@ -202,6 +205,7 @@ class Carriage:
             stopped_ms=word.stopped_ms if word is not None else None,
             lost=situation.lost,
             is_too_dear=move.phase is Phase.WARMING and is_warm and self._is_too_dear(move, situation),
+            held_up_by=self._waits.get(move.id) if move.phase is Phase.PROPOSED else None,
         )
 
     def _is_too_dear(self, move: Move, situation: Situation) -> bool:

@@ -76,7 +76,8 @@ class Conductor:
                 continue
             policy = situation.flow_policy(flow)
             is_running = any(each.revision == plan.revision for each in situation.placed(flow).values())
-            if policy == "approve" or (policy == "freeze" and is_running) or is_carried_out(plan, known, situation):
+            is_held = plan.corrects is None and (policy == "approve" or (policy == "freeze" and is_running))
+            if is_held or is_carried_out(plan, known, situation):
                 continue
             try:
                 check(plan, known, situation)

@@ -1,7 +1,8 @@
 """Carrying out plans: what must be written so that a flow runs where its leader wants it.
 
 A plan is carried out once for each partition: the registry's entry names the plan under which it runs. So a person who
-moves a partition elsewhere, or a host that is lost, is not overruled by an old plan, only by the next one.
+moves a partition elsewhere, or a host that is lost, is not overruled by an old plan, only by the next one. A plan that
+corrects the one before says where the flow runs: its partitions are put under it as they are.
 """
 
 from collections.abc import Iterator
@@ -72,7 +73,7 @@ def carry_out(
             after = _placed(before, slot, target, plan, known, reads=reads, now_ms=situation.now_ms)
             situation.view.take(after)
             yield catalogue.PLACEMENTS, after
-        elif before.host == target:
+        elif before.host == target or plan.corrects is not None:
             after = msgspec.structs.replace(before, plan=plan.hash)
             situation.view.take(after)
             yield catalogue.PLACEMENTS, after

@@ -140,6 +140,7 @@ SAMPLES: tuple[Message, ...] = (
         grounds={"packets.rate_per_s": 4_000.5, "edge-1 -> noc.delay_ms": 3.25, "noc.busy_share": 0.25},
         now=Figures(latency_ms=14.5, cost_ms=29.0, network_bytes=5_200.0),
         then=Figures(latency_ms=10.25, cost_ms=21.5, network_bytes=1_300.0),
+        corrects="fedcba9876543210",
     ),
     ProposedPlan(
         flow="top-talkers",
@@ -161,6 +162,7 @@ SAMPLES: tuple[Message, ...] = (
         then=Figures(latency_ms=10.0, cost_ms=20.5, network_bytes=1_250.0),
         objection="20.50 ms is not better than 21.50 ms by the factor 1.2",
         taps=(SegmentTap("top-talkers.dddd", "all-talkers", "all-talkers.cccc"),),
+        corrects="fedcba9876543210",
     ),
     AntEnvelope(target="edge-1", mac=bytes(range(32)), sealed=b"\x92\x01\xc0"),
     Policy(subject="flow", name="top-talkers", policy="approve", changed_ms=1_763_264_600_500, changed_by="ada"),

@@ -51,7 +51,9 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     - `taps`: segments that other flows serve. They, and what would only feed them, have no host;
     - `grounds`: the measured world that it was made for, such as `packets.rate_per_s`, `edge-1 -> noc.delay_ms` or
       `noc.busy_share`. Who approves the plan later is told what has changed of them;
-    - `now` is what the flow cost where it ran then, `then` what it would cost by this plan.
+    - `now` is what the flow cost where it ran then, `then` what it would cost by this plan;
+    - `corrects`: the hash of the plan before, which was not carried out. This one says what runs instead: nothing moves
+      for it, whatever the flow's policy.
     """
 
     flow: Name
@@ -72,6 +74,7 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     grounds: dict[Name, Amount] = msgspec.field(default_factory=dict)
     now: Figures | None = None
     then: Figures | None = None
+    corrects: Name | None = None
 
 
 class ProposedPlan(CommittedPlan, frozen=True, kw_only=True):

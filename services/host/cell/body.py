@@ -22,13 +22,13 @@ from placement.atlas import AtlasNow
 from placement.cell import Cell
 from placement.chance import Chance, ChanceFor
 from placement.leader import Leader
-from placement.leader_events import GaveUp, Lingers, Proposed, Published, Stayed, TimerFired, Withdrawn
+from placement.leader_events import Corrected, GaveUp, Lingers, Proposed, Published, Stayed, TimerFired, Withdrawn
 from placement.pheromone import PheromoneTable
 from topics.ants.envelope import Travelling
 
 log = structlog.get_logger(__name__)
 
-Decided = Published | Proposed | GaveUp | Stayed | Lingers | Withdrawn
+Decided = Published | Corrected | Proposed | GaveUp | Stayed | Lingers | Withdrawn
 HELD_BACK_MS = 1_000.0
 """A leader's next round waits at least this long while the control topics lag."""
 

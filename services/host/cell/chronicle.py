@@ -66,6 +66,11 @@ class Chronicle:
         """A new leader goes on with a plan, under its own term. Nothing was decided, so history has nothing to tell."""
         self._plans[plan.flow] = plan
 
+    def corrected(self, plan: CommittedPlan, entry: tuple[Topic[Any], Message]) -> None:
+        """A leader learnt that its plan was not carried out: this is what runs, and how history tells it."""
+        self._plans[plan.flow] = plan
+        self._decisions.append(entry)
+
     def proposed(self, plan: ProposedPlan, now: Prediction) -> None:
         """A leader tells what it would do, and what it predicts where the flow runs now."""
         self._proposals[plan.flow] = plan

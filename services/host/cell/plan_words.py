@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from placement.admission import Refusal
 from placement.leader import Leader
 from placement.leader_attempt import Reason
 from placement.leader_events import Alternative as PassedOver
-from placement.leader_events import GaveUp, Proposed, Published, Stayed
+from placement.leader_events import Corrected, GaveUp, Proposed, Published, Stayed
 from placement.model import Flow
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_grounds import Way, grounds, network_bytes
 from services.host.cell.predictions import Prediction
 from services.registry.decisions import WEIGHED, decision
 from services.registry.told_latency import NOW
-from topics.messages import Alternative, CommittedPlan, Figures, Message, ProposedPlan, SegmentMove, SegmentTap
+from topics.messages import Alternative, CommittedPlan, Figures, Message, ProposedPlan, SegmentMove, SegmentTap, clip
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
 from topics.topic import Topic
 
@@ -54,6 +56,31 @@ def proposal_message(proposed: Proposed, model: FlowModel, reckoned: Reckoned, t
     own_hash = hashlib.sha256(f"{proposed.plan.hash}/{terms.term}/{terms.now_ms}".encode()).hexdigest()[:16]
     found = _found(proposed, model, reckoned, terms) | {"hash": own_hash}
     return ProposedPlan(reason=Reason.PROPOSE.value, objection=proposed.objection, **found)
+
+
+def corrected_plan(correct: Corrected, before: CommittedPlan, *, leader: str, term: int, now_ms: int) -> CommittedPlan:
+    """What runs instead of a plan that was not carried out. What it costs is known if nothing has moved at all."""
+    hosts = {task: host for _, task, host in correct.plan.placement.spots}
+    ran = before.hosts | {move.segment: move.origin for move in before.moves if move.target is not None}
+    known = before.now if before.now is not None and hosts == ran else Figures()
+    return msgspec.structs.replace(
+        before,
+        epoch=correct.plan.epoch,
+        hash=correct.plan.hash,
+        hosts=hosts,
+        moves=(),
+        cost_ms=known.cost_ms or 0.0,
+        latency_ms=known.latency_ms or 0.0,
+        reason=clip(f"plan {before.hash} was not carried out: {correct.why}"),
+        leader=leader,
+        term=term,
+        decided_ms=now_ms,
+        alternatives=(),
+        grounds={},
+        now=known,
+        then=known,
+        corrects=before.hash,
+    )
 
 
 def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, terms: Terms) -> dict[str, Any]:
@@ -190,6 +217,24 @@ def kept(
         flow=stayed.flow,
         request=request,
         evidence={name: value for name, value in evidence.items() if math.isfinite(value)} | prediction.evidence(),
+    )
+
+
+def corrected(plan: CommittedPlan, before: CommittedPlan, *, beyond_ms: float) -> tuple[Topic[Any], Message]:
+    """For the history: a plan was not carried out, and where the flow runs. `beyond_ms`: behind the last segments."""
+    now = plan.now or Figures()
+    figures = {"now_cost_ms": now.cost_ms, "best_cost_ms": before.cost_ms, "latency_ms": now.latency_ms}
+    evidence = {name: value for name, value in figures.items() if value is not None}
+    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+    return decision(
+        "kept",
+        f"{plan.flow} stays where it is: {where}",
+        plan.reason,
+        by=plan.leader,
+        now_ms=plan.decided_ms,
+        flow=plan.flow,
+        plan=plan.hash,
+        evidence=evidence | ({"beyond_ms": beyond_ms} if now.latency_ms is not None else {}),
     )
 
 

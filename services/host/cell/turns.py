@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from placement.leader_events import Healed, HostLost, Place
+from placement.leader_events import Healed, HostLost, NotCarriedOut, Place
 from placement.leader_phases import Phase
 from services.host.cell.body import CellBody
 
@@ -28,8 +28,11 @@ class Turns:
         leader = self._body.leaders[flow]
         is_lost = isinstance(event, HostLost) and event.host in leader.running.values()
         is_unplaced = isinstance(event, Healed) and leader.plan is None
-        if isinstance(event, Place) or is_lost or is_unplaced:
-            self._waiting.setdefault(flow, []).append(event)
+        is_nowhere = isinstance(event, NotCarriedOut) and not event.where
+        if isinstance(event, Place) or is_lost or is_unplaced or is_nowhere:
+            waiting = self._waiting.setdefault(flow, [])
+            if event not in waiting:
+                waiting.append(event)
         else:
             self._body.tell_leader(flow, event)
 
@@ -38,7 +41,7 @@ class Turns:
         for flow in list(self._waiting):
             if not self._has_room:
                 return
-            for event in dict.fromkeys(self._waiting.pop(flow)):
+            for event in self._waiting.pop(flow):
                 self._body.tell_leader(flow, event)
 
     def forget(self, flow: str) -> None:

@@ -5,13 +5,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from confluent_kafka import Producer
 
 from services.registry.snapshot import read_registry
+from services.registry.write import write
 from services.testing.commands import CommandError, run_command
 from tests.integration.host_process.test_hosts_run_flows import COUNTS, clicks, expect_counts, wanted_results
+from tests.integration.placement.conftest import now_ms
+from topics import catalogue
 from topics.catalogue import METRICS_HOSTS
+from topics.messages import CommittedPlan
 
 HOUR_MS = 3_600_000
 LOST_AFTER_S = 5.0
@@ -178,6 +183,41 @@ def test_flows_move_between_hosts_whose_clocks_are_hours_apart_and_what_is_told_
     leader.flow.until(lambda: {"done"} == {move.phase for move in leader.moves()}, "all moves are done")
     pauses_ms = [move.actual_pause_ms for move in leader.moves()]
     assert all(pause_ms is not None and 0 < pause_ms < HOUR_MS / 2 for pause_ms in pauses_ms), pauses_ms
+
+
+def test_a_leader_learns_that_a_move_was_not_made_and_where_its_flow_runs(
+    hosts: Any, service: Any, lead: Callable[[str], Any], kafka: str
+) -> None:
+    """The flow allows no pause, so nothing moves. Who takes the plan for what runs, its leader first, must know."""
+    hosts.start("a", "b")
+    service.start("p1")
+    stage = lead(COUNTS.replace("delivery:", "pause_budget: 1ms\ndelivery:"))
+    stage.submit()
+    stage.flow.until(lambda: len(stage.placements()) > 1 and _all_run(stage), "its own leader has placed it")
+    elsewhere = {hosts.name("a"): hosts.name("b"), hosts.name("b"): hosts.name("a")}
+    before = {slot: str(each.host) for slot, each in stage.placements().items()}
+    planned = read_registry(kafka).plans[stage.flow.name]
+    wanted = msgspec.structs.replace(
+        planned,  # its leader goes on with it, as with any newer plan of its own term that it finds in the registry
+        epoch=planned.epoch + 10,
+        hash="0123456789abcdef",
+        hosts={segment: elsewhere[host] for (segment, _), host in before.items()},
+        decided_ms=now_ms(),
+    )
+    write(kafka, [(catalogue.PLANS, wanted)])
+    found = stage.flow.until(lambda: _correction(stage, wanted.hash), "the leader says what runs instead")
+    assert {segment: host for (segment, _), host in before.items()} == found.hosts
+    assert (planned.leader, planned.term) == (found.leader, found.term)
+    assert found.epoch > wanted.epoch
+    stage.flow.until(lambda: {found.hash} == {each.plan for each in stage.placements().values()}, "it counts")
+    assert before == {slot: each.host for slot, each in stage.placements().items()}
+    assert {"abandoned"} == {move.phase for move in stage.moves()}
+    stage.flow.until(lambda: any(wanted.hash in each.why for each in stage.decisions()), "history tells it")
+
+
+def _correction(stage: Any, of: str) -> CommittedPlan | None:
+    plan = read_registry(stage.flow.bootstrap).plans[stage.flow.name]
+    return plan if plan.corrects == of else None
 
 
 def test_garbage_among_the_reports_of_hosts_does_not_make_an_instance_deaf(

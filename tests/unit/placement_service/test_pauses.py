@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.unit.registry_messages import move_record
+
 
 def test_a_hand_over_that_would_break_the_budget_waits_for_a_quieter_time(office: Any, pick: Any) -> None:
     """A busy hour leaves the standby behind: it follows on until little is left, and the origin works meanwhile."""
@@ -36,6 +38,23 @@ def test_a_move_that_never_gets_its_quiet_time_is_given_up(office: Any, pick: An
     assert [("abandoned", "warming took longer than 300 s")] == pick["decisions"](office.look())
     assert [("a", 1)] == office.owners()
     assert {()} == {each.standbys for each in office.view.placements.values()}
+
+
+def test_a_move_that_was_never_let_begin_tells_what_it_waited_for(office: Any, pick: Any, segment: str) -> None:
+    """That it took too long is no reason that anybody could do something about."""
+    office.partitions = 1
+    office.running_on("a")
+    spent = {"partition": 0, "since_ms": office.now_ms + 1_000, "actual_pause_ms": 9_990.0, "plan": "hash-0"}
+    office.view.take(move_record("shop", segment, phase="done", **spent))
+    office.another_instance()
+    office.plan("b", epoch=2)
+    office.look()
+    office.now_ms += office.params.moves.proposed_ms_max
+    (told,) = pick["decisions"](office.look())
+    assert (
+        "abandoned",
+        "proposed took longer than 600 s: a pause of 80 ms is predicted, and 10 of 10000 ms are left",
+    ) == told
 
 
 @pytest.mark.parametrize("takes_over", [False, True])

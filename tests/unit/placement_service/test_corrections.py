@@ -1,0 +1,89 @@
+"""A plan that corrects the one before says what runs: nothing moves for it, and the one before is not tried again."""
+
+from typing import Any
+
+import pytest
+
+from services.host.cell.carried_out import compared
+from tests.unit.registry_messages import move_record
+from topics.messages import MoveRecord, Placement
+
+
+@pytest.mark.parametrize("policy", ["auto", "approve", "freeze"])
+def test_it_is_carried_out_as_things_are_whatever_the_policy(office: Any, policy: str) -> None:
+    """It asks for nothing that a person would have to agree to."""
+    office.running_on("a")
+    office.rule("flow", "shop", policy)
+    office.plan("a", epoch=3, corrects="hash-2")
+    written = office.look()
+    assert {Placement} == {type(each) for each in written}, "no move, and nothing for history to tell"
+    assert [("a", 1), ("a", 1)] == office.owners()
+    assert {"hash-3"} == {each.plan for each in office.view.placements.values()}
+    assert [] == office.look()
+
+
+def test_partitions_that_are_elsewhere_stay_there(office: Any, segment: str) -> None:
+    """A leader knows one host for each segment; what a person has moved is not moved back for a correction."""
+    office.running_on("a")
+    first = office.view.placements[segment, 0]
+    office.view.take(Placement(**{name: getattr(first, name) for name in first.__struct_fields__} | {"host": "c"}))
+    office.plan("a", epoch=3, corrects="hash-2")
+    office.look()
+    assert [("c", 1), ("a", 1)] == office.owners()
+    assert {} == office.view.moves
+
+
+def test_a_move_that_was_given_up_is_told_and_after_the_correction_nobody_tries_it_again(
+    office: Any, pick: Any, segment: str
+) -> None:
+    """The placement service forgets after an hour what it has tried, and the plan would still stand."""
+    office.running_on("a")
+    plan = office.plan("b", epoch=2)
+    office.look()
+    assert compared(office.view, plan, "auto", live=office.live, now_ms=office.now_ms) is None
+    office.now_ms += office.params.moves.warming_ms_max
+    office.look()
+    news = compared(office.view, plan, "auto", live=office.live, now_ms=office.now_ms)
+    assert news is not None
+    assert ((segment, "a"),) == news.where
+    assert "to b: warming took longer than 300 s" in news.why
+    correction = office.plan("a", epoch=3, corrects=plan.hash)
+    office.look()
+    office.now_ms += 2 * office.params.schedule.window_ms
+    office.look()
+    assert {"abandoned"} == {each.phase for each in office.view.moves.values()}
+    assert 2 == len(office.view.moves)
+    assert compared(office.view, correction, "auto", live=office.live, now_ms=office.now_ms) is None
+
+
+def test_a_move_that_has_begun_meanwhile_goes_to_its_end_and_is_not_taken_back(office: Any, segment: str) -> None:
+    """Leader and service may decide at the same moment. The leader hears of the end, too; nothing goes to and fro."""
+    office.running_on("a")
+    plan = office.plan("b", epoch=2)
+    office.look()
+    correction = office.plan("a", epoch=3, corrects=plan.hash)
+    for partition in range(2):
+        office.follows("b", partition)
+    office.look()
+    for partition in range(2):
+        office.drained("a", partition, 1)
+        office.says("b", partition, 2)
+    office.look()
+    assert ({"done"}, [("b", 2), ("b", 2)]) == ({each.phase for each in office.view.moves.values()}, office.owners())
+    for _ in range(3):
+        assert [] == [each for each in office.look() if isinstance(each, MoveRecord)]
+    assert compared(office.view, correction, "auto", live=office.live, now_ms=office.now_ms) is None, "not yet"
+    late_ms = office.now_ms + 60_000
+    news = compared(office.view, correction, "auto", live=office.live, now_ms=late_ms)
+    assert news is not None
+    assert ((segment, "b"),) == news.where
+
+
+def test_an_instance_that_takes_over_moves_nothing_for_it_either(office: Any, segment: str) -> None:
+    """What was tried stands in the records, what counts in the plan."""
+    office.running_on("a")
+    office.view.take(move_record("shop", segment, origin="a", target="b", phase="abandoned", plan="hash-2"))
+    office.plan("a", epoch=3, corrects="hash-2")
+    office.another_instance()
+    office.look()
+    assert ([("a", 1), ("a", 1)], 1) == (office.owners(), len(office.view.moves))
