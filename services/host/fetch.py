@@ -63,6 +63,17 @@ class BlockConsumer(AIOKafkaConsumer):
         heard_s = assignment.state_value(at).timestamp if at in assignment.tps else None
         return -math.inf if heard_s is None else float(heard_s)
 
+    def has_unread(self, at: TopicPartition) -> bool:
+        """Whether records of a partition wait to be taken: here, or by its last answer at the broker."""
+        if at in self._fetcher._records:
+            return True
+        assignment = self._subscription.subscription.assignment
+        state = assignment.state_value(at) if at in assignment.tps else None
+        if state is None or state._position is None:
+            return False
+        end = state.lso if self._fetcher._isolation_level == READ_COMMITTED else state.highwater
+        return end is not None and bool(state._position < end)
+
     def wait_ms(self, wait_ms: int) -> None:
         """How long the next fetches wait at a broker that has no records for them."""
         self._fetcher._fetch_max_wait_ms = wait_ms
