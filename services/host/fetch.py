@@ -29,6 +29,9 @@ RECORD_BYTES = 64
 """What a record takes beside its value, at least."""
 
 
+HELD_WAIT_MS = 100
+"""How long a fetch waits at the broker while records of other partitions wait here to be taken."""
+
 WEIGHED_MAX = 1_000
 """Of so many records of a block, at most, the length is looked at."""
 
@@ -47,6 +50,7 @@ class BlockConsumer(AIOKafkaConsumer):
         self._fetcher._records = _Blocks()
         self._fetcher._in_flight = _InFlight(self._fetcher)
         self._fetcher._proc_fetch_request = partial(_fetch_or_hang_up, self._fetcher, self._fetcher._proc_fetch_request)
+        self._fetcher._get_actions_per_node = partial(_actions, self._fetcher, self._fetcher._get_actions_per_node)
         self._fetcher._proc_offset_request = partial(Fetcher._proc_offset_request, _asker(self._fetcher))
 
     async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, Block]:
@@ -125,6 +129,18 @@ async def _fetch_or_hang_up(
         unanswered = [] if connection is None else [answer for _, _, answer in connection._requests]
         if not assignment.active and unanswered and all(answer.done() for answer in unanswered):  # by nobody awaited
             connection.close()
+
+
+def _actions(fetcher: Any, actions: Callable[[Any], Any], assignment: Any) -> Any:
+    """What to fetch next. While records wait here to be taken, only the other partitions are fetched, and a partition
+    whose records are taken meanwhile must wait for the answer: it would wait as long as silent ones are silent."""
+    wait_ms = fetcher._fetch_max_wait_ms
+    if fetcher._records:
+        fetcher._fetch_max_wait_ms = min(wait_ms, HELD_WAIT_MS)
+    try:
+        return actions(assignment)
+    finally:
+        fetcher._fetch_max_wait_ms = wait_ms
 
 
 def _asker(fetcher: Any) -> SimpleNamespace:
