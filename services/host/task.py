@@ -21,7 +21,6 @@ from aiokafka import TopicPartition
 
 from services.host.commit_times import CommitTimes
 from services.host.dead_letters import DeadLetters
-from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined
@@ -268,25 +267,20 @@ class Task:
     def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
         """What was measured since the last report."""
         written = self._writer.bytes_written
-        rows = self.meter.report(host, second, lag=lag, state_bytes=self._state_bytes, bytes_out=written)
+        state_bytes = self._progress.sizes.by_operator
+        rows = self.meter.report(host, second, lag=lag, state_bytes=state_bytes, bytes_out=written)
         if rows:  # else they are told with the next
             self._writer.bytes_written = 0
         return rows
 
     def last_report(self, *, lag: int) -> LastReport:
         """What is left to be reported when it ends."""
-        return LastReport(self.meter, lag, self._state_bytes, self._writer.bytes_written)
-
-    @property
-    def _state_bytes(self) -> int:
-        """About how much it remembers: as many entries as there are, each as long as those that changed last."""
-        return round(sum(len(table.data) for table in self._program.tables.values()) * self._progress.entry_bytes)
+        return LastReport(self.meter, lag, self._progress.sizes.by_operator, self._writer.bytes_written)
 
     @property
     def resident_bytes(self) -> int:
-        """About how much of it is in memory."""
-        entries = [len(table.data) for table in self._program.tables.values() if not isinstance(table.data, DiskDict)]
-        return round(sum(entries) * self._progress.entry_bytes)
+        """About how much of its state is in memory."""
+        return self._progress.sizes.resident_bytes
 
     def fail(self, error: Exception) -> None:
         """Let `run` raise this error: the task can't go on."""
