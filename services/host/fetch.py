@@ -54,12 +54,24 @@ class BlockConsumer(AIOKafkaConsumer):
         self._fetcher._proc_offset_request = partial(Fetcher._proc_offset_request, _asker(self._fetcher))
 
     async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, Block]:
-        """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called."""
+        """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called.
+
+        aiokafka's own waiting takes another turn of the loop, which may be that of other tasks' batches.
+        """
+        until_s = self._loop.time() + timeout_ms / 1_000
         with self._subscription.fetch_context():
-            try:
-                return await self._fetcher.fetched_records(wanted, timeout_ms / 1_000)
-            except _InterruptedError:
-                return {}
+            found: dict[TopicPartition, Block] = await self._fetcher.fetched_records(wanted)
+            while not found and self._loop.time() < until_s:
+                waiter = self._fetcher._create_fetch_waiter()
+                reminder = self._loop.call_at(until_s, self._fetcher._notify, waiter)
+                try:
+                    await waiter
+                except _InterruptedError:
+                    break
+                finally:
+                    reminder.cancel()
+                found = await self._fetcher.fetched_records(wanted)
+            return found
 
     def heard_s(self, at: TopicPartition) -> float:
         """When a broker last answered for a partition, by the monotonic clock; never is long ago."""

@@ -350,6 +350,7 @@ class Task:
             came_in = {}
             written = await self._outputs.write_sinks(encoded) or written
             await self._outputs.write_edges(outputs, parcel, now_ms)
+            self._writer.send_now()
             has_results = has_results or any(outputs.values())
             if self._failures:
                 await self._note_failures(input_name, parcel, records, now_ms)
