@@ -29,6 +29,9 @@ RECORD_BYTES = 64
 """What a record takes beside its value, at least."""
 
 
+HELD_WAIT_MS = 100
+"""How long a fetch waits at the broker while records of other partitions wait here to be taken."""
+
 WEIGHED_MAX = 1_000
 """Of so many records of a block, at most, the length is looked at."""
 
@@ -47,21 +50,45 @@ class BlockConsumer(AIOKafkaConsumer):
         self._fetcher._records = _Blocks()
         self._fetcher._in_flight = _InFlight(self._fetcher)
         self._fetcher._proc_fetch_request = partial(_fetch_or_hang_up, self._fetcher, self._fetcher._proc_fetch_request)
+        self._fetcher._get_actions_per_node = partial(_actions, self._fetcher, self._fetcher._get_actions_per_node)
         self._fetcher._proc_offset_request = partial(Fetcher._proc_offset_request, _asker(self._fetcher))
 
     async def blocks(self, wanted: Container[TopicPartition], *, timeout_ms: int) -> dict[TopicPartition, Block]:
-        """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called."""
+        """Like `getmany`, but of the partitions that are wanted when records are there, not when it was called.
+
+        aiokafka's own waiting takes another turn of the loop, which may be that of other tasks' batches.
+        """
+        until_s = self._loop.time() + timeout_ms / 1_000
         with self._subscription.fetch_context():
-            try:
-                return await self._fetcher.fetched_records(wanted, timeout_ms / 1_000)
-            except _InterruptedError:
-                return {}
+            found: dict[TopicPartition, Block] = await self._fetcher.fetched_records(wanted)
+            while not found and self._loop.time() < until_s:
+                waiter = self._fetcher._create_fetch_waiter()
+                reminder = self._loop.call_at(until_s, self._fetcher._notify, waiter)
+                try:
+                    await waiter
+                except _InterruptedError:
+                    break
+                finally:
+                    reminder.cancel()
+                found = await self._fetcher.fetched_records(wanted)
+            return found
 
     def heard_s(self, at: TopicPartition) -> float:
         """When a broker last answered for a partition, by the monotonic clock; never is long ago."""
         assignment = self._subscription.subscription.assignment
         heard_s = assignment.state_value(at).timestamp if at in assignment.tps else None
         return -math.inf if heard_s is None else float(heard_s)
+
+    def has_unread(self, at: TopicPartition) -> bool:
+        """Whether records of a partition wait to be taken: here, or by its last answer at the broker."""
+        if at in self._fetcher._records:
+            return True
+        assignment = self._subscription.subscription.assignment
+        state = assignment.state_value(at) if at in assignment.tps else None
+        if state is None or state._position is None:
+            return False
+        end = state.lso if self._fetcher._isolation_level == READ_COMMITTED else state.highwater
+        return end is not None and bool(state._position < end)
 
     def wait_ms(self, wait_ms: int) -> None:
         """How long the next fetches wait at a broker that has no records for them."""
@@ -114,6 +141,18 @@ async def _fetch_or_hang_up(
         unanswered = [] if connection is None else [answer for _, _, answer in connection._requests]
         if not assignment.active and unanswered and all(answer.done() for answer in unanswered):  # by nobody awaited
             connection.close()
+
+
+def _actions(fetcher: Any, actions: Callable[[Any], Any], assignment: Any) -> Any:
+    """What to fetch next. While records wait here to be taken, only the other partitions are fetched, and a partition
+    whose records are taken meanwhile must wait for the answer: it would wait as long as silent ones are silent."""
+    wait_ms = fetcher._fetch_max_wait_ms
+    if fetcher._records:
+        fetcher._fetch_max_wait_ms = min(wait_ms, HELD_WAIT_MS)
+    try:
+        return actions(assignment)
+    finally:
+        fetcher._fetch_max_wait_ms = wait_ms
 
 
 def _asker(fetcher: Any) -> SimpleNamespace:

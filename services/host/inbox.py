@@ -5,6 +5,7 @@ much as a hundred records, so a trickle of records must not become as many batch
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -52,7 +53,7 @@ class Inbox:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Entry] = asyncio.Queue()
         self._held: Entry | None = None
-        self._under_way = 0
+        self._under_way: Counter[str] = Counter()
         self._under_way_bytes = 0
         self._is_stopped = False
         self._is_closed = False
@@ -60,7 +61,7 @@ class Inbox:
     @property
     def has_room(self) -> bool:
         """Whether more blocks may be fetched."""
-        most = BYTES_MAX if self._under_way < BLOCKS_MAX else SMALL_BYTES_MAX
+        most = BYTES_MAX if self._under_way.total() < BLOCKS_MAX else SMALL_BYTES_MAX
         return self._under_way_bytes < most
 
     @property
@@ -71,7 +72,12 @@ class Inbox:
     @property
     def is_idle(self) -> bool:
         """Whether all that was fetched is processed."""
-        return self._under_way == 0
+        return not self.unread
+
+    @property
+    def unread(self) -> set[str]:
+        """The inputs of which something was fetched that is not yet processed."""
+        return {input_name for input_name, count in self._under_way.items() if count}
 
     @property
     def is_empty(self) -> bool:
@@ -80,7 +86,7 @@ class Inbox:
 
     def announce(self, block: FetchedBlock) -> None:
         """This block was fetched, and is on its way."""
-        self._under_way += 1
+        self._under_way[block.input_name] += 1
         self._under_way_bytes += block.records.size_bytes
 
     def put(self, entry: Entry) -> None:
@@ -105,7 +111,8 @@ class Inbox:
 
     def done(self, blocks: Sequence[FetchedBlock]) -> None:
         """These blocks are processed."""
-        self._under_way -= len(blocks)
+        for block in blocks:
+            self._under_way[block.input_name] -= 1
         self._under_way_bytes -= sum(block.records.size_bytes for block in blocks)
 
     async def _first(self, timeout_s: float | None) -> Entry:

@@ -6,7 +6,7 @@ time.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -87,6 +87,7 @@ class Meter:
         self._set_aside = Work()
         """Of what was committed, since the last report."""
         self.slowness = 1.0
+        self._has_reported = False
 
     def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
         """Some records arrived, by the broker's clock: they waited since it got them."""
@@ -186,11 +187,15 @@ class Meter:
         if len(self._latencies_ms) < LATENCIES_MAX:
             self._latencies_ms.append(max(0.0, latency_ms))
 
-    def report(self, host: str, second: int, *, lag: int, state_bytes: int, bytes_out: int) -> list[OperatorMetrics]:
+    def report(
+        self, host: str, second: int, *, lag: int, state_bytes: Mapping[str, int], bytes_out: int
+    ) -> list[OperatorMetrics]:
         """The sums of all operators that had something to do, which start again from zero.
 
         If none had, there is still a row when records were set aside, or wait: a stuck task must show. Without any rows
-        nothing starts again: a result may be written in a second in which nothing came.
+        nothing starts again: a result may be written in a second in which nothing came. Operators with state have a row
+        whenever another one has, so that their sizes (`state_bytes`) add up to that of the task, and in its first
+        report, which tells what it begins with.
         """
         self._count_gaps()
         flow, segment, partition = self._names
@@ -198,6 +203,10 @@ class Meter:
         set_aside = {"late": aside.late, "dropped": aside.dropped, "dead_letters": aside.dead_letters}
         if any(set_aside.values()) or (lag and not self._operators):
             self._operators.setdefault(self._first, _Operator())
+        if self._operators or not self._has_reported:
+            for name in filter(state_bytes.get, state_bytes):
+                self._operators.setdefault(name, _Operator())
+        self._has_reported = True
         latency_ms = Sketch.of(self._latencies_ms) if self._latencies_ms else None
         rows = [
             OperatorMetrics(
@@ -216,7 +225,7 @@ class Meter:
                 lag=lag,
                 bytes_in=self.bytes_in,
                 bytes_out=bytes_out,
-                state_bytes=state_bytes,
+                state_bytes=state_bytes.get(name, 0),
                 latency_ms=latency_ms,
                 **(set_aside if name == self._first else dict.fromkeys(set_aside, 0)),
             )
@@ -237,7 +246,7 @@ class LastReport:
 
     meter: Meter
     lag: int
-    state_bytes: int
+    state_bytes: Mapping[str, int]
     bytes_out: int
 
     def rows(self, host: str, second: int) -> list[OperatorMetrics]:

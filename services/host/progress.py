@@ -17,6 +17,7 @@ from services.host.memory import Memory
 from services.host.remembered import Note, Remembered, fits, pack
 from services.host.segment_plan import SegmentPlan
 from services.host.snapshot import PIECES_MAX, SnapshotPlace, Snapshots, usable
+from services.host.state_sizes import StateSizes
 from services.host.task_input import TaskInputs
 from services.host.writer import Writer
 
@@ -38,8 +39,7 @@ class Progress:
         self._writer = writer
         self._note = Note()
         self._has_landed = False
-        self.entry_bytes = 0
-        """How long an entry of the state was that changed last."""
+        self.sizes = StateSizes(memory.program)
 
     async def resume(self, note: Note) -> Remembered:
         """Go on from the note at the committed offsets; returns all that belongs to it."""
@@ -55,6 +55,7 @@ class Progress:
         never get another one.
         """
         self._changelog_offsets = dict(changelog_offsets)
+        self.sizes.restored()
         place = self._snapshots.place
         begun = place.offsets if place is not None else {}
         self._snapshots.changed(sum(end - begun.get(operator, 0) for operator, end in changelog_offsets.items()))
@@ -97,9 +98,9 @@ class Progress:
             self._changelog_offsets[operator] = offsets.get(topic, self._changelog_offsets[operator])
 
     async def _write_changes(self, now_ms: int) -> None:
+        self.sizes.changing()
         for operator, keys, values in drained(self._program):
             self._snapshots.changed(len(keys))
-            self.entry_bytes = len(keys[0]) + len(values[0] or b"")
             times_ms = [now_ms] * len(keys)
             await self._writer.write(self._changelogs[operator], self._partition, keys, values, times_ms)
             if len(keys) >= ENTRIES_MAX:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -353,13 +353,17 @@ class Segment:
             await asyncio.sleep(TICK_S)
             tasks = self.tasks().values()
             for task in tasks:
-                task.tick(is_listening=self._is_listening(task))
+                unread = {at for at in task.positions if self._consumer.has_unread(at)}
+                task.tick(is_listening=self._is_listening(task, unread), unread=unread)
             self._consumer.wait_ms(RESTING_FETCH_WAIT_MS if all(task.rests for task in tasks) else FETCH_WAIT_MS)
 
-    def _is_listening(self, task: Task) -> bool:
-        """Whether the broker has lately answered for all inputs of a task, so that silence means that nothing came."""
+    def _is_listening(self, task: Task, unread: Collection[TopicPartition]) -> bool:
+        """Whether the broker has lately answered for all inputs of a task, so that silence means that nothing came.
+
+        What waits to be taken is not silent, and may not be asked for again before it is.
+        """
         since_s = time.monotonic() - LISTENING_S
-        return all(self._consumer.heard_s(at) > since_s for at in task.positions)
+        return all(self._consumer.heard_s(at) > since_s for at in task.positions if at not in unread)
 
 
 class _WithRoom:

@@ -11,7 +11,7 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -21,7 +21,6 @@ from aiokafka import TopicPartition
 
 from services.host.commit_times import CommitTimes
 from services.host.dead_letters import DeadLetters
-from services.host.disk import DiskDict
 from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined
@@ -131,6 +130,9 @@ class Task:
         """Whether all its inputs are idle, so that nothing changes until something comes."""
         self._listened_ms = 0
         self._ticked_s = time.monotonic()
+        self._is_ticked = False
+        self._unread: set[str] = set()
+        """The inputs of which the last tick said that something waits to be fetched."""
         self._is_dirty = False
         # A function that is slow must not find a transaction open that is old already.
         stretched_s_max = plan.stretched_s_max if self._thread is None else plan.commit_interval_s
@@ -194,15 +196,17 @@ class Task:
         """Queue a block for processing. A task that has ended ignores it: its successor fetches it again."""
         self._inbox.put(block)
 
-    def tick(self, *, is_listening: bool) -> None:
+    def tick(self, *, is_listening: bool, unread: Collection[TopicPartition] = ()) -> None:
         """Let time move on where nothing came. Time counts only while the task listens: what a frozen host, a broker
-        that is away or a clock that jumps keep from us is not silence."""
+        that is away or a clock that jumps keep from us is not silence. Nor is what was not yet taken: `unread`."""
         now_s = time.monotonic()
         if is_listening:
             self._listened_ms += round(min(now_s - self._ticked_s, TICK_S_MAX) * 1_000)
         self._ticked_s = now_s
-        if self._inbox.is_empty and (not self.rests or self._is_landmark_due):
-            self._inbox.put(Order.TICK)
+        self._unread = {name for name, each in self._inputs.by_name.items() if each.at in unread}
+        self._is_ticked = not self.rests or self._is_landmark_due
+        if self._is_ticked and self._inbox.is_empty:
+            self._inbox.put(Order.TICK)  # only wakes it: what has blocks to work off looks after each of them
 
     async def run(self) -> None:
         """Process blocks and commit, until told to stop. Raises what made it fail."""
@@ -216,10 +220,8 @@ class Task:
             if isinstance(order, list):
                 await self._work_off(order)
                 self._done(order)
-            elif order is Order.TICK:
-                await self._advance()
-                if self._is_landmark_due:
-                    self._touched()
+            if order is not Order.STOP and (self._may_open or self._inbox.is_empty):
+                await self._look()
             if self._is_dirty:
                 await self._commit_or_tell(is_last=order is Order.STOP)
             if order is Order.STOP:
@@ -243,6 +245,8 @@ class Task:
                 await self._commit()
             if self._inbox.is_stopped:
                 return
+            if number > 0 and self._may_open:
+                await self._look()
             begin_s, worked_s = time.monotonic(), time.thread_time()
             await self._process(input_name, portion)
             self._portions.took(len(portion), time.monotonic() - begin_s)
@@ -263,25 +267,20 @@ class Task:
     def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
         """What was measured since the last report."""
         written = self._writer.bytes_written
-        rows = self.meter.report(host, second, lag=lag, state_bytes=self._state_bytes, bytes_out=written)
+        state_bytes = self._progress.sizes.by_operator
+        rows = self.meter.report(host, second, lag=lag, state_bytes=state_bytes, bytes_out=written)
         if rows:  # else they are told with the next
             self._writer.bytes_written = 0
         return rows
 
     def last_report(self, *, lag: int) -> LastReport:
         """What is left to be reported when it ends."""
-        return LastReport(self.meter, lag, self._state_bytes, self._writer.bytes_written)
-
-    @property
-    def _state_bytes(self) -> int:
-        """About how much it remembers: as many entries as there are, each as long as those that changed last."""
-        return round(sum(len(table.data) for table in self._program.tables.values()) * self._progress.entry_bytes)
+        return LastReport(self.meter, lag, self._progress.sizes.by_operator, self._writer.bytes_written)
 
     @property
     def resident_bytes(self) -> int:
-        """About how much of it is in memory."""
-        entries = [len(table.data) for table in self._program.tables.values() if not isinstance(table.data, DiskDict)]
-        return round(sum(entries) * self._progress.entry_bytes)
+        """About how much of its state is in memory."""
+        return self._progress.sizes.resident_bytes
 
     def fail(self, error: Exception) -> None:
         """Let `run` raise this error: the task can't go on."""
@@ -316,12 +315,21 @@ class Task:
         self.processed_ms = self._context.now_ms()
         self._touched()
 
-    async def _advance(self) -> None:
+    async def _look(self) -> None:
+        """Do what the last tick asks for."""
+        if not self._is_ticked:
+            return
+        self._is_ticked = False
+        await self._advance(self._unread | self._inbox.unread)
+        if self._is_landmark_due:
+            self._touched()
+
+    async def _advance(self, unread: Collection[str]) -> None:
         now_ms = self._context.now_ms()
-        for name, news in self._inputs.moved(now_ms=self._listened_ms):
+        for name, news in self._inputs.moved(now_ms=self._listened_ms, unread=unread):
             await self._run(name, Parcel(news, Batch.empty(news.watermark_ms), [], self._origin), [], now_ms)
             self._touched()
-        if not self.rests and self._inputs.is_idle(now_ms=self._listened_ms):
+        if not self.rests and not unread and self._inputs.is_idle(now_ms=self._listened_ms):
             self.rests = True
             for edge in self._outputs.edges:
                 await self._outputs.write_blocks(edge, edge.farewell(self._origin), now_ms, RESTS)
@@ -342,6 +350,7 @@ class Task:
             came_in = {}
             written = await self._outputs.write_sinks(encoded) or written
             await self._outputs.write_edges(outputs, parcel, now_ms)
+            self._writer.send_now()
             has_results = has_results or any(outputs.values())
             if self._failures:
                 await self._note_failures(input_name, parcel, records, now_ms)
@@ -371,8 +380,12 @@ class Task:
         is_source = self._inputs.by_name[name].plan.source is not None
         if is_source and any(offset not in originals for offset in wanted):
             originals = {record.offset: record for record in records if record.offset in wanted}
-        may_write = self._thread is None or self._streaks.is_clean
-        await self._dead_letters.add(failures, parcel.origin, originals, now_ms=now_ms, may_write=may_write)
+        await self._dead_letters.add(failures, parcel.origin, originals, now_ms=now_ms, may_write=self._may_open)
+
+    @property
+    def _may_open(self) -> bool:
+        """Whether a transaction that is opened now will not wait for a slow function that fails on everything."""
+        return self._thread is None or self._streaks.is_clean
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""

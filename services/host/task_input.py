@@ -4,7 +4,7 @@ What inputs must remember (how far event time has come) is a few numbers. They a
 offset, so they always belong to exactly that offset, and a segment without state needs no changelog.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aiokafka import TopicPartition
@@ -95,9 +95,13 @@ class TaskInputs:
                 yield self._from_edge(name, each, record, now_ms)
         each.next_offset = records[-1].offset + 1
 
-    def moved(self, *, now_ms: int) -> list[tuple[str, Batch]]:
-        """Batches without records for the inputs on which time moved on because something is silent."""
-        return [(name, Batch.empty(watermark_ms)) for name, watermark_ms in self._watermarks.moved(now_ms=now_ms)]
+    def moved(self, *, now_ms: int, unread: Container[str] = ()) -> list[tuple[str, Batch]]:
+        """Batches without records for the inputs on which time moved on because something is silent.
+
+        `unread`: the inputs of which something waits, so that they are not silent.
+        """
+        moved = self._watermarks.moved(now_ms=now_ms, unread=unread)
+        return [(name, Batch.empty(watermark_ms)) for name, watermark_ms in moved]
 
     def is_idle(self, *, now_ms: int) -> bool:
         """Whether nothing comes from anywhere, so that nobody should wait for what this task sends."""

@@ -25,6 +25,7 @@ from aiokafka.producer import sender
 from aiokafka.producer.message_accumulator import BatchBuilder
 
 from services.host.fencing import fence
+from services.host.sending import Sending
 from services.process.ending import end
 from services.process.outage import told_as_outage
 from services.tasks import UnknownTopicError
@@ -74,6 +75,7 @@ class Writer:
             compression_type=params.compression,
             linger_ms=0,
         )
+        self._sending = Sending(self._producer)
         self._compression = self._producer._message_accumulator._compression_type
         self._sent: list[tuple[str, Written]] = []
         self._partitions: set[TopicPartition] = set()
@@ -152,6 +154,10 @@ class Writer:
         except (KafkaError, AssertionError) as error:  # a fenced aiokafka producer fails its own assertions
             raise WriteError(f"{self.transactional_id}: writing to {topic}/{partition}: {error!r}") from error
         return written
+
+    def send_now(self) -> None:
+        """Let what was handed over leave at once, as far as it can; else it leaves when others have had their turn."""
+        self._sending.now()
 
     async def _begin(self) -> None:
         """Open a transaction, with all partitions of the last one at once.

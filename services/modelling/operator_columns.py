@@ -75,7 +75,7 @@ def rate_columns(operators: Operators, window: Window, recent_s: int) -> Columns
 def edge_columns(operators: Operators, window: Window, recent_s: int) -> Columns:
     """What enters and leaves segments; the error is that of the bytes that enter."""
     names = operators.tasks
-    sums = ("rows", "pending", "bytes_in", "bytes_out", "lag", "state_bytes")
+    sums = ("rows", "pending", "bytes_in", "bytes_out", "lag")
     found = {name: operators.task_sum(window[name]) for name in sums}
     seen = seen_in(found["rows"], found["pending"])
     seconds = seen.sum(axis=1).astype(float)
@@ -99,7 +99,7 @@ def edge_columns(operators: Operators, window: Window, recent_s: int) -> Columns
             numbers(leaving),
             numbers(lag),
             numbers(growth),
-            numbers(found["state_bytes"][every, last]),
+            numbers(operators.segment_sum(window["state_bytes"])[every, last]),
             *map(numbers, recent),
             [recent_s] * len(names),
         ],

@@ -39,12 +39,16 @@ class Operators:
 
     @property
     def tasks(self) -> list[tuple[str, str]]:
-        """(flow, segment) of each row of `task_sum`."""
+        """(flow, segment) of each row of `task_sum` and `segment_sum`."""
         return self._segments.names
 
     def task_sum(self, values: Array) -> Array:
         """What each operator of a task repeats: once a host, added over all hosts; one row a segment."""
         return self._segments.add(self._tasks.most(values))
+
+    def segment_sum(self, values: Array) -> Array:
+        """What each operator of a task tells of itself, added over all of them and all hosts; one row a segment."""
+        return self._segments.add(self._tasks.add(values))
 
     def staying(self, spoke: Flags) -> Indices:
         """The seats that count as company: those that spoke lately, and those silent ones whose operator has not spoken

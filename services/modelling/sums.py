@@ -29,7 +29,7 @@ OPERATOR = (
 """`gaps_sq`: squares of the times between arrivals, each partition's in units of its own mean: partitions of unequal
 rates can then be added, and what comes out is the mean of their variations by rate (Whitt's asymptotic method).
 `astray`: rows whose second was too far from the broker's time.
-Bytes, lag, state and waits are a task's: every operator of a segment repeats them.
+Bytes, lag and waits are a task's: every operator of a segment repeats them. State is an operator's own.
 """
 
 LINK = ("rows", "sent", "lost", "answers", "round_trip_ms", "round_trip_ms_sq", "fastest_ms", "astray")

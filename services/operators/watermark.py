@@ -10,13 +10,14 @@ A watermark is made at the source, for each partition: the largest event time se
 A partition from which nothing was heard for `idle_ms`, or that has said that it rests, is idle: it no longer holds the
 others back, and counts again as soon as it speaks. An input with only idle partitions follows the slowest input that is
 not idle, so that a join does not wait for a silent side; if nothing speaks at all, each input is as far as the farthest
-of its partitions had come. A watermark never goes back, so a record of a partition that was given up may be behind it;
+of its partitions had come. What waits to be read has been said: an input of which something waits is as far as it has
+come, and not idle. A watermark never goes back, so a record of a partition that was given up may be behind it;
 `InputWatermarks.admit` sets such a record aside as late.
 
 All of it lives in tables, save for when a partition was last heard: after a restart each has the full time again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from services.operators.batch import BEGINNING_MS, Batch
@@ -95,10 +96,15 @@ class InputWatermarks:
             for partition in upstream.partitions
         )
 
-    def moved(self, *, now_ms: int) -> list[tuple[str, int]]:
-        """Let idle partitions go; returns the inputs whose watermark moved by that, for a batch without records."""
+    def moved(self, *, now_ms: int, unread: Container[str] = ()) -> list[tuple[str, int]]:
+        """Let idle partitions go; returns the inputs whose watermark moved by that, for a batch without records.
+
+        `unread`: the inputs of which something waits.
+        """
         before = {name: self.watermark_ms(name) for name in self._inputs}
-        slowest = {name: self._slowest_ms(name, now_ms=now_ms) for name in self._inputs}
+        slowest = {
+            name: before[name] if name in unread else self._slowest_ms(name, now_ms=now_ms) for name in self._inputs
+        }
         active = [watermark_ms for watermark_ms in slowest.values() if watermark_ms is not None]
         for name, watermark_ms in slowest.items():
             if watermark_ms is None:

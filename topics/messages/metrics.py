@@ -16,7 +16,7 @@ class OperatorMetrics(Message, frozen=True, kw_only=True):
     - `batch`: outputs for each arrival, the paper's batch size;
     - `service_us`: time to process a record;
     - `wait_us`: time a record waited before it was processed;
-    - `lag`, `state_bytes`: as they were at the end of the second;
+    - `lag`, `state_bytes`: as they were at the end of the second; the lag is the task's, the state this operator's own;
     - `late`, `dead_letters`: records set aside; `dropped`: late or unreadable ones of a source that another segment
       of the flow sets aside (one reader tells). Nothing else is ever dropped. They are the task's, whichever part they
       failed in, and stand on the row of the segment's first operator alone, so that they add up;

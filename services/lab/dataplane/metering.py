@@ -56,7 +56,7 @@ def metering(repetitions: int) -> list[Row]:
 
     def report() -> None:
         batch()
-        meter.report("host", 0, lag=0, state_bytes=0, bytes_out=0)
+        meter.report("host", 0, lag=0, state_bytes={}, bytes_out=0)
 
     return [
         Row.of("measuring a batch", [_cost_us(batch) for _ in range(repetitions)], "us CPU"),

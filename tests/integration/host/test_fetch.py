@@ -155,7 +155,7 @@ def test_no_assignment_is_overlooked_because_a_fetch_is_answered_just_then(
     asyncio.run(story())
 
 
-def test_the_next_fetch_leaves_in_the_turn_in_which_records_are_taken(kafka: str, topic: Callable[..., str]) -> None:
+def test_the_next_fetch_leaves_before_a_task_works_on_what_was_taken(kafka: str, topic: Callable[..., str]) -> None:
     """Else the fetch routine wakes twice for each fetch, and its next one waits until tasks have worked on this one."""
     name = topic("at-once")
     at = TopicPartition(name, 0)
@@ -193,7 +193,43 @@ def test_the_next_fetch_leaves_in_the_turn_in_which_records_are_taken(kafka: str
                     taking = asyncio.create_task(taken())
                     await send_one(kafka, at)
                     assert [b"one"] == await taking
+                    await asyncio.sleep(0)  # in this turn the agent would hand them to the task
                     assert ["answer", "taken", "sends"] == events[-3:]
+        finally:
+            await consumer.stop()
+
+    asyncio.run(story())
+
+
+def test_a_partition_with_a_backlog_does_not_wait_for_the_fetch_of_a_silent_one(
+    kafka: str, topic: Callable[..., str]
+) -> None:
+    """While its task has no room only the others are fetched; that fetch would keep the next one from the broker for as
+    long as they are silent, and the task, which has room again, without work."""
+    name = topic("backlog", partitions=2)
+    busy, silent = TopicPartition(name, 0), TopicPartition(name, 1)
+
+    async def story() -> None:
+        await send_one(kafka, busy)
+        await send_one(kafka, busy)
+        consumer = BlockConsumer(
+            bootstrap_servers=kafka,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=1,  # a batch at a time, of one record each
+            fetch_max_wait_ms=HOUR_MS,
+            request_timeout_ms=2 * HOUR_MS,
+        )
+        await consumer.start()
+        consumer.assign([busy, silent])
+        try:
+            async with asyncio.timeout(120):
+                while busy not in consumer._fetcher._records:
+                    await asyncio.sleep(0.01)
+                while not consumer._fetcher._in_flight:  # the fetch of the silent one alone
+                    await asyncio.sleep(0.01)
+                for _ in range(2):
+                    assert [busy] == list(await consumer.blocks({busy, silent}, timeout_ms=HOUR_MS))
         finally:
             await consumer.stop()
 

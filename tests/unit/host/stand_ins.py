@@ -43,6 +43,9 @@ class Broker:
         self.answers.append(asyncio.Future())
         return self.answers[-1]
 
+    def send_now(self) -> None:
+        return
+
     async def commit(self, _group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> dict[str, int]:
         self.commits.append([*self.writes])
         self.offsets.append(offsets)

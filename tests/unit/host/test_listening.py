@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,11 +50,13 @@ def test_a_clock_that_is_set_back_makes_no_silence_of_an_outage(monkeypatch: pyt
     consumer.heard_s = lambda at: BlockConsumer.heard_s(consumer, at)
     segment: Any = SimpleNamespace(_consumer=consumer)
 
-    def listens(*partitions: TopicPartition) -> bool:
-        return Segment._is_listening(segment, SimpleNamespace(positions=dict.fromkeys(partitions, 0)))  # type: ignore[arg-type]
+    def listens(*partitions: TopicPartition, unread: Collection[TopicPartition] = ()) -> bool:
+        task: Any = SimpleNamespace(positions=dict.fromkeys(partitions, 0))
+        return Segment._is_listening(segment, task, unread)
 
     assert listens(AT)
     assert not listens(AT, OTHER)
+    assert listens(AT, OTHER, unread={OTHER})  # what waits to be taken is not asked for again meanwhile
     assert not listens(AT, TopicPartition("gone", 0))
     later_s = time.monotonic() + LISTENING_S + 0.1
     monkeypatch.setattr("services.host.segment.time.monotonic", lambda: later_s)

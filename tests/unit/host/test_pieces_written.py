@@ -20,7 +20,7 @@ def test_no_write_holds_more_than_a_piece(task: Any, record: Any, broker: Any) -
         assert 100 * 500 == sum(sizes)
         assert 2 * ROWS_MAX >= max(sizes)
         running.meter.committed()
-        (row,) = running.meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+        (row,) = running.meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
         assert 1 == row.dead_letters
         assert (100, 50_000, 100) == (row.arrivals, row.outputs, row.service_us.count)
 

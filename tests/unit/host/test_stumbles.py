@@ -38,12 +38,13 @@ class Task:
     def __init__(self, trips_at: str) -> None:
         self.calls = {"fetched": 0, "tick": 0}
         self.failed: list[Exception] = []
+        self.positions: dict[TopicPartition, int] = {}
         self._trips_at = trips_at
 
     def fetched(self, _input_name: str, _records: object) -> None:
         self._called("fetched")
 
-    def tick(self, *, is_listening: bool) -> None:
+    def tick(self, *, is_listening: bool, unread: object) -> None:
         self._called("tick")
 
     def _called(self, name: str) -> None:
@@ -72,7 +73,7 @@ def test_a_segment_that_stumbles_tells_its_tasks_and_goes_on(trips_at: str, monk
             "_names": {"orders": "orders"},
             "_consumer": Consumer(),
             "_app": SimpleNamespace(begin=nothing, put=nothing),
-            "_is_listening": lambda _task: True,
+            "_is_listening": lambda _task, _unread: True,
         }
         await segment.begin()
         async with asyncio.timeout(PATIENCE_S):

@@ -84,7 +84,7 @@ def test_the_last_second_of_a_task_that_ends_is_told() -> None:
     goes_on, ends = (
         SimpleNamespace(
             plan=SimpleNamespace(flow="shop", segment=SimpleNamespace(id=f"shop.{n}", operators=("large",))),
-            last_reports=deque([LastReport(measured(f"shop.{n}"), lag=5, state_bytes=7, bytes_out=9)]),
+            last_reports=deque([LastReport(measured(f"shop.{n}"), lag=5, state_bytes={"large": 7}, bytes_out=9)]),
             tasks=dict,
         )
         for n in (1, 2)

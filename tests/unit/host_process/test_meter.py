@@ -35,11 +35,24 @@ def test_arrivals_gaps_service_and_outputs_are_summed_per_operator(clock: Clock)
         meter.begun()
         clock.now_s += 0.010
         meter.probe("large", 10, 4)
-    (row,) = meter.report("a", 7, lag=3, state_bytes=9, bytes_out=11)
+    (row,) = meter.report("a", 7, lag=3, state_bytes={"large": 9}, bytes_out=11)
     assert (20, 8, 3, 9, 11) == (row.arrivals, row.outputs, row.lag, row.state_bytes, row.bytes_out)
     assert (20, pytest.approx(20_000)) == (row.service_us.count, row.service_us.sum)
     assert (10, pytest.approx(1.010e6)) == (row.gaps_us.count, row.gaps_us.sum)
     assert 8 == pytest.approx(row.batch.sum)
+
+
+def test_state_is_each_operators_own_and_told_before_anything_comes(clock: Clock) -> None:
+    """That of the whole task stood on each of its operators: a filter seemed to remember what the count behind it does.
+    A task that goes on with a million entries must not seem to have none until one of them changes."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    sizes = {"counts": 9_000, "pairs": 500, "ranks": 0}
+    told = [meter.report("a", second, lag=0, state_bytes=sizes, bytes_out=0) for second in (7, 8)]
+    assert [{"counts": 9_000, "pairs": 500}, {}] == [{row.operator: row.state_bytes for row in rows} for rows in told]
+    meter.begun()
+    meter.probe("large", 10, 0)
+    rows = meter.report("a", 9, lag=0, state_bytes=sizes, bytes_out=0)
+    assert {"counts": 9_000, "large": 0, "pairs": 500} == {row.operator: row.state_bytes for row in rows}
 
 
 def test_a_batch_in_slices_came_once(clock: Clock) -> None:
@@ -54,7 +67,7 @@ def test_a_batch_in_slices_came_once(clock: Clock) -> None:
                 meter.probe("large", came_in, came_in)
                 meter.resumed()
             clock.now_s += 0.9
-        (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+        (row,) = meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
         told.append((row.gaps_us.count, row.gaps_us.sum, row.gaps_us.sum_sq))
     whole, sliced = told
     assert whole == pytest.approx(sliced)
@@ -69,7 +82,7 @@ def test_what_did_not_reach_the_operators_is_counted_once(clock: Clock) -> None:
     for second in (7, 8):
         meter.probe("count", 1, 1)
         meter.probe("large", 1, 1)
-        rows += meter.report("a", second, lag=0, state_bytes=0, bytes_out=0)
+        rows += meter.report("a", second, lag=0, state_bytes={}, bytes_out=0)
     told = {(row.second, row.operator): (row.late, row.dropped, row.dead_letters) for row in rows}
     assert {(7, "count"): (0, 0, 0), (7, "large"): (1, 2, 3), (8, "count"): (0, 0, 0), (8, "large"): (0, 0, 0)} == told
 
@@ -83,29 +96,29 @@ def test_a_dead_letter_is_told_also_when_its_operator_had_nothing_to_do(clock: C
     meter.bytes_in = 7
     for name in worked:
         meter.probe(name, 1, 1)
-    rows = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    rows = meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
     assert [*worked, "large"] == [row.operator for row in rows]
     assert [*(0 for _ in worked), 1] == [row.dead_letters for row in rows]
     assert {7} == {row.bytes_in for row in rows}
-    assert [] == meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+    assert [] == meter.report("a", 8, lag=0, state_bytes={}, bytes_out=0)
 
 
 def test_a_task_that_is_stuck_tells_its_lag(clock: Clock) -> None:
     """Nothing is handled, and that is the news. A task that works has rows, which all tell it."""
     meter = Meter("shop", "shop.1", 0, first="large")
-    (row,) = meter.report("a", 7, lag=12, state_bytes=0, bytes_out=0)
+    (row,) = meter.report("a", 7, lag=12, state_bytes={}, bytes_out=0)
     assert ("large", 12, 0, 0) == (row.operator, row.lag, row.arrivals, row.service_us.count)
     meter.probe("count", 1, 1)
-    assert ["count"] == [row.operator for row in meter.report("a", 8, lag=12, state_bytes=0, bytes_out=0)]
+    assert ["count"] == [row.operator for row in meter.report("a", 8, lag=12, state_bytes={}, bytes_out=0)]
 
 
 def test_bytes_of_a_second_without_rows_are_told_with_the_next(clock: Clock) -> None:
     """Blocks that only tell how far time has come are bytes, too."""
     meter = Meter("shop", "shop.1", 0, first="large")
     meter.bytes_in = 40
-    assert [] == meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    assert [] == meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
     meter.probe("large", 1, 1)
-    assert [40] == [row.bytes_in for row in meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)]
+    assert [40] == [row.bytes_in for row in meter.report("a", 8, lag=0, state_bytes={}, bytes_out=0)]
 
 
 def test_a_report_starts_anew_but_gaps_reach_over_it(clock: Clock) -> None:
@@ -113,12 +126,12 @@ def test_a_report_starts_anew_but_gaps_reach_over_it(clock: Clock) -> None:
     meter = Meter("shop", "shop.1", 0, first="large")
     meter.begun()
     meter.probe("large", 1, 1)
-    meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
-    assert [] == meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+    meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
+    assert [] == meter.report("a", 8, lag=0, state_bytes={}, bytes_out=0)
     clock.now_s += 2.0
     meter.begun()
     meter.probe("large", 1, 1)
-    (row,) = meter.report("a", 9, lag=0, state_bytes=0, bytes_out=0)
+    (row,) = meter.report("a", 9, lag=0, state_bytes={}, bytes_out=0)
     assert (1, pytest.approx(2e6)) == (row.gaps_us.count, row.gaps_us.sum)
 
 
@@ -130,7 +143,7 @@ def test_waits_come_from_the_records_and_bytes_from_who_read_them(clock: Clock) 
     meter.bytes_in += 5
     meter.begun()
     meter.probe("large", 2, 2)
-    (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    (row,) = meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
     assert (5, 2, pytest.approx(40_000)) == (row.bytes_in, row.wait_us.count, row.wait_us.sum)
 
 
@@ -141,11 +154,11 @@ def test_latency_samples_are_bounded_and_taken_once(clock: Clock) -> None:
     meter.probe("large", 1, 1)
     for _ in range(3 * LATENCIES_MAX):
         meter.finished(25.0)
-    (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    (row,) = meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
     assert row.latency_ms is not None
     assert (LATENCIES_MAX, 25.0) == (row.latency_ms.count, row.latency_ms.max)
     meter.probe("large", 1, 1)
-    assert meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+    assert meter.report("a", 8, lag=0, state_bytes={}, bytes_out=0)[0].latency_ms is None
 
 
 def test_what_results_wait_to_be_written_belongs_to_their_latency(clock: Clock) -> None:
@@ -161,7 +174,7 @@ def test_what_results_wait_to_be_written_belongs_to_their_latency(clock: Clock) 
             clock.now_s += took_s
             written.set_result(None)
             await asyncio.sleep(0)
-        (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+        (row,) = meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
         assert row.latency_ms is not None
         assert (3, 25.0, pytest.approx(25.0 + 140.0)) == (row.latency_ms.count, row.latency_ms.min, row.latency_ms.max)
         assert pytest.approx(25.0 + 165.0 + 27.0) == row.latency_ms.sum
@@ -181,12 +194,12 @@ def test_results_that_are_hidden_until_their_commit_count_from_then_on(clock: Cl
         written.set_result(None)
         await asyncio.sleep(0)
         meter.finished(30.0, is_hidden=True)
-        assert meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+        assert meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)[0].latency_ms is None
         clock.now_s += 0.060
         meter.committed()
         meter.committed()
         meter.probe("large", 1, 1)
-        (row,) = meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+        (row,) = meter.report("a", 8, lag=0, state_bytes={}, bytes_out=0)
         assert row.latency_ms is not None
         assert (2, pytest.approx(25.0 + 60.0 + 30.0 + 50.0)) == (row.latency_ms.count, row.latency_ms.sum)
 
@@ -214,7 +227,7 @@ def test_results_that_were_never_written_have_no_latency(clock: Clock) -> None:
         lost.cancel()
         failed.set_exception(ConnectionError())
         await asyncio.sleep(0)
-        assert meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)[0].latency_ms is None
+        assert meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)[0].latency_ms is None
 
     asyncio.run(story())
 
@@ -223,9 +236,9 @@ def test_a_latency_of_a_second_in_which_nothing_came_is_told_with_the_next(clock
     """Of a thin flow just the results that waited longest would be missing."""
     meter = Meter("shop", "shop.1", 0, first="large")
     meter.finished(125.0)
-    assert [] == meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    assert [] == meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
     meter.probe("large", 1, 1)
-    (row,) = meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+    (row,) = meter.report("a", 8, lag=0, state_bytes={}, bytes_out=0)
     assert row.latency_ms is not None
     assert 125.0 == row.latency_ms.sum
 
@@ -247,12 +260,12 @@ def test_what_is_never_committed_is_counted_nowhere(clock: Clock) -> None:
     meter = Meter("shop", "shop.1", 0, first="large")
     meter.probe("large", 10, 4)
     meter.set_aside(late=1, dead_letters=3)
-    (row,) = meter.report("a", 7, lag=0, state_bytes=0, bytes_out=0)
+    (row,) = meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
     assert (10, 0, 0) == (row.arrivals, row.late, row.dead_letters), "it was work all the same, as models count it"
     assert {} == meter.take_done()
     meter.committed()
-    (row,) = meter.report("a", 8, lag=0, state_bytes=0, bytes_out=0)
+    (row,) = meter.report("a", 8, lag=0, state_bytes={}, bytes_out=0)
     assert (0, 1, 3) == (row.arrivals, row.late, row.dead_letters)
     assert {("shop", "large", 0): Work(10, 4, late=1, dead_letters=3)} == meter.take_done()
     assert {} == meter.take_done()
-    assert [] == meter.report("a", 9, lag=0, state_bytes=0, bytes_out=0)
+    assert [] == meter.report("a", 9, lag=0, state_bytes={}, bytes_out=0)

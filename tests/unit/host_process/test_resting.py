@@ -46,6 +46,15 @@ def test_when_all_rest_time_is_where_the_farthest_had_come(edge: InputWatermarks
     assert [("e", 100)] == edge.moved(now_ms=1)
 
 
+def test_an_input_that_rested_in_between_is_as_far_as_it_has_come_while_more_of_it_waits(edge: InputWatermarks) -> None:
+    """What a task works off after an outage holds the rests of that time; what follows them must not become late."""
+    edge.rest("e", 0)
+    edge.rest("e", 1)
+    assert [] == edge.moved(now_ms=1, unread={"e"})
+    in_time, late = edge.admit("e", 1, Batch([{}], [None], [60], [0], 60), now_ms=2)
+    assert (1, 0) == (len(in_time), len(late))
+
+
 def test_rest_is_remembered_over_a_restart(edge: InputWatermarks) -> None:
     """A resting upstream does not say it again; a task made anew would wait for ever."""
     edge.rest("e", 1)

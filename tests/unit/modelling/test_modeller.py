@@ -123,7 +123,7 @@ def test_execution_time_is_a_line_over_the_hosts_total_rate(batch: Batch) -> Non
 
 
 def test_what_operators_of_a_task_repeat_is_counted_once(batch: Batch) -> None:
-    """Bytes and lag are a task's; tasks of several hosts add up."""
+    """Bytes and lag are a task's, state is each operator's own; tasks of several hosts add up."""
     modeller = Modeller(PARAMS)
     there = ("core-1", "talk", "talk.aa", "tcp")
     task = {"bytes_in": 1_000.0, "bytes_out": 500.0, "state_bytes": 64.0}
@@ -134,7 +134,7 @@ def test_what_operators_of_a_task_repeat_is_counted_once(batch: Batch) -> None:
     modeller.take(batch(1_031.0, operator=cells))
     model = models_of(modeller)["edge/talk/talk.aa"]
     assert (2_000.0, 1_000.0) == (model.body.bytes_in_per_s, model.body.bytes_out_per_s)
-    assert (600.0, 20.0, 128.0) == (model.body.lag, model.body.lag_growth_per_s, model.body.state_bytes)
+    assert (600.0, 20.0, 192.0) == (model.body.lag, model.body.lag_growth_per_s, model.body.state_bytes)
     assert 0.0 == model.error, "the same bytes in each second"
 
 
