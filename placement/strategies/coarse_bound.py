@@ -30,18 +30,25 @@ def coarse_bound_ms(problem: Problem) -> float:
     return total
 
 
-def _least_service_ms(flow: Flow, fastest: float) -> float:
-    """Mean over paths of the work on them; a filter in the same segment spares those behind it at most its factor."""
+def least_works_vwu(flow: Flow) -> list[float]:
+    """What each task adds to a path through it; a filter in the same segment spares those behind it its factor."""
     graph = flow.graph
     spared = [1.0] * graph.task_count
     for task in graph.order:
         spared[task] = min(
             1.0 if edge.from_source else spared[edge.tail_task] * min(1.0, edge.factor) for edge in graph.into[task]
         )
+    return [share * task.service_vwu for share, task in zip(spared, flow.tasks, strict=True)]
+
+
+def _least_service_ms(flow: Flow, fastest: float) -> float:
+    """Mean over paths of the work on them."""
+    graph = flow.graph
+    works = least_works_vwu(flow)
     costs = [0.0] * len(graph.edges)
     for edge in graph.edges:
         if not edge.to_sink:
-            costs[edge.index] = spared[edge.head_task] * flow.tasks[edge.head_task].service_vwu / fastest
+            costs[edge.index] = works[edge.head_task] / fastest
     least = end_to_end(graph, costs).mean_ms
     assert math.isfinite(least), flow.name
     return least
