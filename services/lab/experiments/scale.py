@@ -32,8 +32,8 @@ from services.lab.wire_scales import WireScales
 SIZES = (200, 400, 600)
 QUERIES = 300
 WORKLOAD = QueryParams(least_rate_per_ms=0.02, most_rate_per_ms=0.15)
-STEADY_MS = 900_000.0
-"""Long enough for every leader to earn a few rounds of ants."""
+STEADY_MS = 3_600_000.0
+"""The budget pays a leader for about three rounds of ants in that time, and some leaders for none (decision 0333)."""
 SHARE = "control share of link traffic in steady state"
 LIVE_SHARE = "the same with the sizes of the live topics"
 SHARES_MAX = {200: 0.01, 600: 0.02}
