@@ -82,4 +82,4 @@ def broken_ms(found: Evaluation) -> tuple[tuple[str, float], ...]:
 
 def in_words(broken: Iterable[tuple[str, float]]) -> tuple[str, ...]:
     """A reason for each bound that is not kept."""
-    return tuple(f"breaks the bound of {flow} by {by_ms:.1f} ms" for flow, by_ms in broken)
+    return tuple(f"breaks the bound of {flow} by {by_ms:.2f} ms" for flow, by_ms in broken)

@@ -113,6 +113,6 @@ def test_every_strategy_says_whose_bound_it_breaks_and_by_how_much(make_crowded:
             continue
         late_ms = evaluate(problem, proposal.placement).of(flow.name).latency.longest_ms - flow.latency_bound_ms
         said = [reason for reason in proposal.reasons if reason.startswith("breaks")]
-        assert said == ([f"breaks the bound of {flow.name} by {late_ms:.1f} ms"] if late_ms > 0 else []), name
+        assert said == ([f"breaks the bound of {flow.name} by {late_ms:.2f} ms"] if late_ms > 0 else []), name
         assert proposal.worth[0] == pytest.approx(max(0.0, late_ms))
         assert not (said and isinstance(STRATEGIES[name](), Exact))

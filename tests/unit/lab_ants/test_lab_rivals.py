@@ -91,6 +91,8 @@ def test_the_time_to_decide_is_judged_against_the_descent_of_the_paper_as_it_was
     times_judged = [target.says for target in FIG_2B.targets if "time over it" in target.says]
     assert 4 == len(times_judged)
     assert all(many_queries.MEASURED in says for says in times_judged)
+    told = rows([each for count in (25, 100) for each in many_queries._measured(query("f", 2.0), count, 0.0, 1e-6, 1)])
+    assert 4 == sum(bool(target.found(told)) for target in FIG_2B.targets)
     assert many_queries.STOPPED_AFTER > 20  # else one that was stopped would tell nothing
 
 
