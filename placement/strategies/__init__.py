@@ -15,7 +15,7 @@ from placement.strategies.centralised import Centralised
 from placement.strategies.chance import RandomHosts
 from placement.strategies.ends import Consumer, Producer
 from placement.strategies.exact import Exact
-from placement.strategies.protocol import Chance, NoFeasibleHost, Proposal, StoppedWithoutProof, Strategy
+from placement.strategies.protocol import BoundTooTight, Chance, NoFeasibleHost, Proposal, StoppedWithoutProof, Strategy
 from placement.strategies.sequential import SequentialOptimum
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = MappingProxyType(
@@ -32,6 +32,7 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = MappingProxyType(
 
 __all__ = [
     "STRATEGIES",
+    "BoundTooTight",
     "Centralised",
     "Chance",
     "Consumer",

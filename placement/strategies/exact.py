@@ -1,19 +1,21 @@
-"""The exact optimum over all flows together, with its proof.
+"""The exact optimum over all flows together, with its proof: the cheapest placement that keeps every flow's bound.
 
 Up to `exhaustive_limit` placements all are priced. Beyond, branch and bound, with a bound proven at every step.
-Beyond `max_tasks` tasks in all the tables would not fit: flows are placed in turn instead, and the proposal says
-that it is no proof and what it is bounded by.
+Beyond `max_tasks` tasks in all the tables would not fit: the best of steepest descents from several starts is proposed
+instead (decision 0332), and the proposal says that it is no proof, what it is bounded by, and which flows' bounds it
+breaks.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placement.model.errors import require
 from placement.model.problem import Problem
 from placement.strategies.coarse_bound import coarse_bound_ms
+from placement.strategies.descents import best_descent
 from placement.strategies.exact_search import enumerate_all, search
 from placement.strategies.protocol import Chance, Proposal, propose
-from placement.strategies.sequential import SequentialOptimum, describe
+from placement.strategies.sequential import SIMPLE_STARTS, SequentialOptimum, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Exact:
     def place(self, problem: Problem, *, rng: Chance) -> Proposal:
         tasks = sum(len(flow.tasks) for flow in problem.flows)
         if tasks > self.max_tasks:
-            return self._in_turn(problem, tasks, rng)
+            return self._best_known(problem, tasks, rng)
         if len(problem.network.hosts) ** tasks <= self.exhaustive_limit:
             found = enumerate_all(problem, social=self.social)
             reason = f"all {found.branches} placements priced"
@@ -45,24 +47,12 @@ class Exact:
             found = search(problem, social=self.social, max_branches=self.max_branches, gap=self.gap)
             reason = describe("all flows", found, self.gap)
         proposal = propose(problem, found.placement, (reason,))
-        return Proposal(
-            proposal.placement,
-            proposal.cost_ms,
-            proposal.reasons,
-            bound_ms=found.bound_ms,
-            gap=found.gap,
-            proven=found.proven(self.gap),
-        )
+        return replace(proposal, bound_ms=found.bound_ms, gap=found.gap, proven=found.proven(self.gap))
 
-    def _in_turn(self, problem: Problem, tasks: int, rng: Chance) -> Proposal:
+    def _best_known(self, problem: Problem, tasks: int, rng: Chance) -> Proposal:
         turn = SequentialOptimum(max_tasks=self.max_tasks, max_branches=self.max_branches, gap=self.gap)
-        proposal = turn.place(problem, rng=rng)
-        reason = f"{tasks} tasks in all, more than {self.max_tasks}: flows placed in turn, no proof for all"
+        proposal, start = best_descent(problem, SIMPLE_STARTS | {"flows placed in turn": turn}, rng=rng)
+        reason = f"{tasks} tasks in all, more than {self.max_tasks}: steepest descent from {start}, no proof"
         least = coarse_bound_ms(problem)
-        return Proposal(
-            proposal.placement,
-            proposal.cost_ms,
-            (reason, *proposal.reasons),
-            bound_ms=least,
-            gap=proposal.cost_ms / least - 1.0 if least > 0 else math.inf,
-        )
+        gap = proposal.cost_ms / least - 1.0 if least > 0 else math.inf
+        return replace(proposal, reasons=(reason, *proposal.reasons), bound_ms=least, gap=gap)

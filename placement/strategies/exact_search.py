@@ -2,8 +2,9 @@
 
 Each branch is bounded by the programme over pieces (exact_bound), which also proposes a placement. Where pieces
 meet on a host the proposal may cost more than the bound: then one task there is branched on, at this host or
-anywhere else. Loose edges (diamonds) are settled first, by trying their head on every host. The search ends by
-proof, or by `max_branches`: a count, not a clock, so that it ends alike everywhere.
+anywhere else. Loose edges (diamonds) are settled first, by trying their head on every host. Branches in which a flow
+can't keep its bound (exact_longest) are cut off, and a placement that breaks one is not taken (decision 0331). The
+search ends by proof, or by `max_branches`: a count, not a clock, so that it ends alike everywhere.
 """
 
 import heapq
@@ -18,9 +19,10 @@ from placement.evaluator import evaluate
 from placement.model.placement import Placement
 from placement.model.problem import Problem
 from placement.strategies.exact_bound import Bound, Decisions, bound
+from placement.strategies.exact_longest import promises, refuse_too_tight
 from placement.strategies.exact_pieces import Forest, build_forest
 from placement.strategies.exact_tables import Tables, build_tables
-from placement.strategies.protocol import NoFeasibleHost, StoppedWithoutProof
+from placement.strategies.protocol import BoundTooTight, NoFeasibleHost, StoppedWithoutProof, broken_ms, in_words
 
 Hosts = NDArray[np.intp]
 
@@ -45,67 +47,104 @@ class Found:
         return self.cost_ms * (1.0 - gap) <= self.bound_ms
 
 
+class _Best:
+    """The cheapest placement seen that keeps every bound, and the one that came nearest to that."""
+
+    def __init__(self, problem: Problem, tables: Tables) -> None:
+        self.cost_ms = math.inf
+        self.hosts: Hosts = np.zeros(tables.task_count, dtype=np.intp)
+        self._problem = problem
+        self._tables = tables
+        self._bounded = any(math.isfinite(flow.latency_bound_ms) for flow in problem.flows)
+        self._least_excess_ms = math.inf
+        self._nearest = ""
+
+    def consider(self, hosts: Hosts) -> None:
+        """The tables are exact but for queues before wires that edges of the flow share; there the evaluator prices."""
+        cost_ms = self._tables.cost(hosts)
+        if cost_ms >= self.cost_ms:  # queues before shared wires only add to it
+            return
+        if self._bounded or self._problem.network.has_queues:
+            found = evaluate(self._problem, name_hosts(self._problem, self._tables, hosts))
+            if self._problem.network.has_queues:
+                cost_ms = found.cost_ms + self._impact_ms(hosts)
+            broken = broken_ms(found)
+            if broken:
+                excess_ms = sum(by_ms for _, by_ms in broken)
+                if excess_ms < self._least_excess_ms:
+                    self._least_excess_ms, self._nearest = excess_ms, " and ".join(in_words(broken))
+                return
+        if cost_ms < self.cost_ms:
+            self.cost_ms, self.hosts = cost_ms, hosts
+
+    def nothing(self, branches: int, *, stopped: bool) -> NoFeasibleHost:
+        """Why there is no placement to tell of."""
+        names = ", ".join(flow.name for flow in self._problem.flows)
+        nearest = f"; the nearest {self._nearest}" if self._nearest else ""
+        if stopped:
+            return StoppedWithoutProof(
+                f"{names}: nothing found in {branches} branches, without proof{nearest}; raise max_branches"
+            )
+        if nearest:
+            return BoundTooTight(
+                f"{names}: no placement keeps every bound (all ruled out by {branches} bounds){nearest}; "
+                "relax it or add a host"
+            )
+        return NoFeasibleHost(
+            f"{names}: no placement fits (all ruled out by {branches} bounds); add a host or withdraw a flow"
+        )
+
+    def _impact_ms(self, hosts: Hosts) -> float:
+        masks: dict[int, int] = {}
+        for task, host in enumerate(hosts):
+            masks[int(host)] = masks.get(int(host), 0) | 1 << task
+        return sum(float(self._tables.impacts[mask, host]) for host, mask in masks.items())
+
+
 def search(problem: Problem, *, social: bool, max_branches: int, gap: float) -> Found:
     """The optimum of a small problem. Raises NoFeasibleHost if nothing fits, StoppedWithoutProof if that is unknown."""
     tables = build_tables(problem, social=social)
-    forest = build_forest(tables)
-    best_cost, best_hosts = math.inf, np.zeros(tables.task_count, dtype=np.intp)
+    forest, kept, best = build_forest(tables), promises(problem, tables), _Best(problem, tables)
     start = Decisions.none(tables.host_count)
+    refuse_too_tight(kept, start)
     first = bound(tables, forest, start)
     waiting: list[tuple[float, int, Decisions, Bound]] = [(first.cost, 0, start, first)]
     branches, lowest_pruned = 1, math.inf
-    while waiting and waiting[0][0] < best_cost * (1.0 - gap) and branches < max_branches:
+    while waiting and waiting[0][0] < best.cost_ms * (1.0 - gap) and branches < max_branches:
         _, _, decisions, here = heapq.heappop(waiting)
-        cost = _true_cost(problem, tables, here.hosts)
-        if cost < best_cost:
-            best_cost, best_hosts = cost, here.hosts
+        best.consider(here.hosts)
         for child in _children(tables, forest, decisions, here):
-            below = bound(tables, forest, child)
             branches += 1
-            if below.cost < best_cost * (1.0 - gap):
+            if not all(promise.check(child) for promise in kept):
+                continue
+            below = bound(tables, forest, child)
+            if below.cost < best.cost_ms * (1.0 - gap):
                 heapq.heappush(waiting, (below.cost, branches, child, below))
             else:
                 lowest_pruned = min(lowest_pruned, below.cost)
-    if math.isinf(best_cost):
-        raise _nothing(problem, branches, stopped=bool(waiting) and math.isfinite(waiting[0][0]))
-    proven_to = min(best_cost, lowest_pruned, waiting[0][0] if waiting else math.inf)
-    return Found(name_hosts(problem, tables, best_hosts), best_cost, proven_to, branches)
+    if math.isinf(best.cost_ms):
+        raise best.nothing(branches, stopped=bool(waiting) and math.isfinite(waiting[0][0]))
+    proven_to = min(best.cost_ms, lowest_pruned, waiting[0][0] if waiting else math.inf)
+    return Found(name_hosts(problem, tables, best.hosts), best.cost_ms, proven_to, branches)
 
 
 def enumerate_all(problem: Problem, *, social: bool) -> Found:
     """Every placement, priced: the proof that needs no argument, for the very small."""
     tables = build_tables(problem, social=social)
-    best_cost, best_hosts = math.inf, np.zeros(tables.task_count, dtype=np.intp)
+    best = _Best(problem, tables)
     count = 0
     for choice in itertools.product(range(tables.host_count), repeat=tables.task_count):
-        hosts = np.array(choice, dtype=np.intp)
+        best.consider(np.array(choice, dtype=np.intp))
         count += 1
-        if tables.cost(hosts) >= best_cost:  # queues before shared wires only add to it
-            continue
-        cost = _true_cost(problem, tables, hosts)
-        if cost < best_cost:
-            best_cost, best_hosts = cost, hosts
-    if math.isinf(best_cost):
-        raise _nothing(problem, count, stopped=False)
-    return Found(name_hosts(problem, tables, best_hosts), best_cost, best_cost, count)
+    if math.isinf(best.cost_ms):
+        raise best.nothing(count, stopped=False)
+    return Found(name_hosts(problem, tables, best.hosts), best.cost_ms, best.cost_ms, count)
 
 
 def name_hosts(problem: Problem, tables: Tables, hosts: Hosts) -> Placement:
     """Host indices by task number as a placement."""
     names = [host.name for host in problem.network.hosts]
     return Placement.of({key: names[int(host)] for key, host in zip(tables.names, hosts, strict=True)})
-
-
-def _true_cost(problem: Problem, tables: Tables, hosts: Hosts) -> float:
-    """The tables are exact but for queues before wires that edges of the flow share; there the evaluator prices."""
-    cost = tables.cost(hosts)
-    if not problem.network.has_queues or math.isinf(cost):
-        return cost
-    masks: dict[int, int] = {}
-    for task, host in enumerate(hosts):
-        masks[int(host)] = masks.get(int(host), 0) | 1 << task
-    impact = sum(float(tables.impacts[mask, host]) for host, mask in masks.items())
-    return evaluate(problem, name_hosts(problem, tables, hosts)).cost_ms + impact
 
 
 def _children(tables: Tables, forest: Forest, decisions: Decisions, here: Bound) -> list[Decisions]:
@@ -128,12 +167,3 @@ def _children(tables: Tables, forest: Forest, decisions: Decisions, here: Bound)
 
 def _is_top(forest: Forest, hosts: Hosts, task: int) -> bool:
     return task not in forest.up or hosts[forest.up[task][0]] != hosts[task]
-
-
-def _nothing(problem: Problem, branches: int, *, stopped: bool) -> NoFeasibleHost:
-    names = ", ".join(flow.name for flow in problem.flows)
-    if stopped:
-        return StoppedWithoutProof(f"{names}: nothing found in {branches} branches, without proof; raise max_branches")
-    return NoFeasibleHost(
-        f"{names}: no placement fits (all ruled out by {branches} bounds); add a host or withdraw a flow"
-    )

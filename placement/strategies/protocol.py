@@ -6,11 +6,11 @@ strategies alike.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from placement.evaluator import evaluate
+from placement.evaluator import Evaluation, evaluate
 from placement.model.placement import Placement
 from placement.model.problem import Problem
 from placement.model.validator import violations
@@ -22,6 +22,10 @@ class NoFeasibleHost(Exception):  # noqa: N818 - the style guide's own name for 
 
 class StoppedWithoutProof(NoFeasibleHost):
     """A search ended at its limit before it found anything: there may be room. The message says what to raise."""
+
+
+class BoundTooTight(NoFeasibleHost):
+    """Some placement has room for all tasks, but none keeps every flow's bound. The message says whose, by how much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,13 @@ class Proposal:
     """How far the placement may be above the optimum, as a share of the bound."""
     proven: bool = False
     """Whether the gap is within the strategy's tolerance."""
+    broken_ms: tuple[tuple[str, float], ...] = ()
+    """Flows whose longest path is above their bound, and by how much; the reasons say so too."""
+
+    @property
+    def worth(self) -> tuple[float, float]:
+        """The smaller the better: bounds come first, then the price."""
+        return (math.fsum(by_ms for _, by_ms in self.broken_ms), self.cost_ms)
 
 
 class Chance(Protocol):
@@ -59,4 +70,16 @@ def propose(problem: Problem, placement: Placement, reasons: tuple[str, ...]) ->
     wrong = violations(problem, placement)
     if wrong:
         raise NoFeasibleHost("; ".join(each.message for each in wrong))
-    return Proposal(placement, evaluate(problem, placement).cost_ms, reasons)
+    found = evaluate(problem, placement)
+    broken = broken_ms(found)
+    return Proposal(placement, found.cost_ms, (*reasons, *in_words(broken)), broken_ms=broken)
+
+
+def broken_ms(found: Evaluation) -> tuple[tuple[str, float], ...]:
+    """Flows whose longest path is above their bound, and by how much."""
+    return tuple((worth.flow, -worth.slack_ms) for worth in found.flows if worth.slack_ms < 0.0)
+
+
+def in_words(broken: Iterable[tuple[str, float]]) -> tuple[str, ...]:
+    """A reason for each bound that is not kept."""
+    return tuple(f"breaks the bound of {flow} by {by_ms:.2f} ms" for flow, by_ms in broken)

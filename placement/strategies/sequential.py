@@ -3,17 +3,26 @@
 What a perfect placer of single flows would do as queries arrive one by one. Not the optimum of all flows together.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from placement.evaluator_incremental import Ledger
 from placement.model.errors import require
 from placement.model.flow import Flow
 from placement.model.placement import Placement
 from placement.model.problem import Problem
-from placement.strategies.descent import Descent
-from placement.strategies.ends import Producer
+from placement.strategies.chance import RandomHosts
+from placement.strategies.descents import best_descent
+from placement.strategies.ends import Consumer, Producer
 from placement.strategies.exact_search import Found, search
-from placement.strategies.protocol import Chance, Proposal, propose
+from placement.strategies.protocol import Chance, NoFeasibleHost, Proposal, Strategy, propose
+
+SIMPLE_STARTS: dict[str, Strategy] = {
+    "the producer": Producer(),
+    "the consumer": Consumer(),
+    "random hosts": RandomHosts(),
+}
+"""Where descents begin: one start alone may lie in a hollow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +64,20 @@ class SequentialOptimum:
 
     def _place_one(self, alone: Problem, flow: Flow, rng: Chance) -> tuple[Placement, str]:
         if len(flow.tasks) > self.max_tasks:
-            descent = Descent(alone, Producer().place(alone, rng=rng).placement)
-            while descent.step(1):
-                pass
-            return descent.placement, f"{flow.name}: {len(flow.tasks)} tasks are too many for a proof; steepest descent"
-        found = search(alone, social=self.social, max_branches=self.max_branches, gap=self.gap)
+            best, start = best_descent(alone, SIMPLE_STARTS, rng=rng)
+            reason = f"{flow.name}: {len(flow.tasks)} tasks are too many for a proof; steepest descent from {start}"
+            return best.placement, reason
+        try:
+            found = self._search(alone)
+        except NoFeasibleHost:
+            if math.isinf(flow.latency_bound_ms):
+                raise
+            # Another strategy would place it, too, and the proposal says by how much the bound is broken.
+            found = self._search(replace(alone, flows=(replace(flow, latency_bound_ms=math.inf),)))
         return found.placement, describe(flow.name, found, self.gap)
+
+    def _search(self, alone: Problem) -> Found:
+        return search(alone, social=self.social, max_branches=self.max_branches, gap=self.gap)
 
 
 def describe(name: str, found: Found, gap: float) -> str:

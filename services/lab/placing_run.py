@@ -33,6 +33,8 @@ class Told:
     latency_ms: float | None = None
     best_ms: float | None = None
     best_is_proven: bool | None = None
+    bound_ms: float | None = None
+    """No placement is better; far too low where nothing is proven."""
     hops: int | None = None
     byte_hops: float | None = None
     trace: str | None = None
@@ -46,11 +48,19 @@ class Told:
             return
         hosts = ", ".join(f"{task} at {host}" for task, host in self.placement.items())
         yield f"placed after {self.placed_after_ms:.0f} ms: {hosts}"
-        proof = "proven optimum" if self.best_is_proven else "best known, no proof"
-        best = f", {self.latency_ms / self.best_ms:.4f} of the {proof} ({self.best_ms:.2f} ms)" if self.best_ms else ""
-        yield f"latency {self.latency_ms:.2f} ms{best}"
+        yield f"latency {self.latency_ms:.2f} ms{self._compared(self.latency_ms)}"
         yield f"control messages: {self.hops} hops, {(self.byte_hops or 0) / 1000:.0f} kB x hops"
         yield f"trace {self.trace}"
+
+    def _compared(self, latency_ms: float) -> str:
+        """With the optimum; without a proof, with the best that descents found and with what nothing is better than."""
+        if not self.best_ms:
+            return ""
+        ratio = f", {latency_ms / self.best_ms:.4f} of"
+        if self.best_is_proven:
+            return f"{ratio} the proven optimum ({self.best_ms:.2f} ms)"
+        bound = f"; no placement is below {self.bound_ms:.2f} ms" if self.bound_ms else ""
+        return f"{ratio} the best that a search found ({self.best_ms:.2f} ms, not proven{bound})"
 
 
 class PlacingRun:
@@ -101,7 +111,7 @@ class PlacingRun:
         problem = Problem(self.network, (self._flow,), background=tuple(self._background))
         with contextlib.suppress(NoFeasibleHost):
             best = Exact().place(problem, rng=Random(0))
-            told.best_ms, told.best_is_proven = best.cost_ms, best.proven
+            told.best_ms, told.best_is_proven, told.bound_ms = best.cost_ms, best.proven, best.bound_ms
         return told
 
     def _look(self, elapsed_ms: float) -> None:

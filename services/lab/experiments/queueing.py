@@ -11,6 +11,10 @@ from services.lab.samples import Sample
 
 MESSAGES = 100_000
 NETWORK_MESSAGES = 4_000
+FUSED_MESSAGES = 20_000
+"""More than for other networks: few of them come through the filter."""
+FUSED = ((0.1, 0.1, 10.0), (1.0, 0.5, 4.0))
+"""A task in ms, what it keeps, and the task behind it in ms, on one host: most messages are short, some long."""
 WIRE_BYTES_PER_MS = 50.0
 """Links with so little bandwidth that their queues matter."""
 
@@ -42,6 +46,12 @@ def _queueing(trial: Trial) -> list[Sample]:
                 seed=seed,
             ),
         ]
+    for service_vwu, batch, behind_vwu in FUSED:
+        for rho in (0.3, 0.5, 0.7):
+            problem, placement = _filter_before_work(service_vwu, batch, behind_vwu, rho)
+            found = network_error(problem, placement, rng, messages=FUSED_MESSAGES)
+            where = f"{fused_name(service_vwu, batch, behind_vwu)}, rho {rho:g}"
+            samples.append(Sample(f"model over real network - 1, {where}", found.error, "share", "network", seed=seed))
     return samples
 
 
@@ -72,6 +82,20 @@ def _constant_servers(rho: float) -> tuple[Problem, Placement]:
     tasks = tuple(Task(f"t{i}", 2.0, cs2=0.0) for i in range(3))
     flow = chain("f", Source("in", "h0", rho / 2.0), tasks, Sink("out", "h2"))
     return Problem(network, (flow,)), Placement.of({("f", f"t{i}"): f"h{i}" for i in range(3)})
+
+
+def fused_name(service_vwu: float, batch: float, behind_vwu: float) -> str:
+    """What the rows of such a pair say of it."""
+    return f"{service_vwu:g} ms that keep {batch:.0%} and {behind_vwu:g} ms behind them, on one host"
+
+
+def _filter_before_work(service_vwu: float, batch: float, behind_vwu: float, rho: float) -> tuple[Problem, Placement]:
+    """Two fused tasks: how many messages the first triggers behind it is a matter of chance."""
+    rate_per_ms = rho / (service_vwu + batch * behind_vwu)
+    tasks = (Task("filter", service_vwu, batch=batch), Task("work", behind_vwu))
+    flow = chain("f", Source("in", "h", rate_per_ms), tasks, Sink("out", "h"))
+    problem = Problem(RoutedNetwork((Host("h"),), ()), (flow,))
+    return problem, Placement.of({("f", "filter"): "h", ("f", "work"): "h"})
 
 
 QUEUEING = Experiment(

@@ -1,14 +1,19 @@
 """Figures 2b and 4: rivals without room, rows that can't be had, and how times grow."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from placement.model import Host, Link, Problem, RoutedNetwork, Sink, Source, Task, chain
+from placement.leader_params import IMPROVED_LEADER
+from placement.model import Host, Link, Placement, Problem, RoutedNetwork, Sink, Source, Task, chain
+from placement.simulator.body import Body
 from placement.strategies import Producer
+from services.lab.chance import seeded
 from services.lab.experiments import Trial, ablation_life, many_queries, scale
 from services.lab.experiments.many_queries import DECIDED, FIG_2B, INCREMENTAL, SPENT
+from services.lab.experiments.scratch_descent import descend
 from services.lab.samples import Sample, rows
 
 NETWORK = RoutedNetwork((Host("a", 1.0), Host("b", 1.0)), (Link("a", "b", 10.0),))
@@ -47,8 +52,12 @@ def test_the_centralised_placer_is_timed_on_the_queries_that_ants_placed(
         return []
 
     monkeypatch.setattr(many_queries, "_times", times_of)
-    FIG_2B.trial(Trial(1, network))
+    samples = FIG_2B.trial(Trial(1, network))
     assert {2: ["q001"], 4: ["q001", "q003"]} == timed
+    again = [sample.measure for sample in samples if "of 2 to 8 tasks" in sample.measure]
+    assert "mean latency of 100 queries, of 2 to 8 tasks, ants" in again
+    assert "mean latency of 100 queries, of 2 to 8 tasks, sequential optimum" in again
+    assert f"mean latency of 100 queries, {many_queries.BOUND}, of 2 to 8 tasks" in again
 
 
 def times(tasks: float, decided: float, spent: float, ours: float, where: str) -> list[Sample]:
@@ -77,9 +86,44 @@ def test_a_network_that_is_full_early_tells_no_growth() -> None:
     assert [] == many_queries._growths([], 1)
 
 
-def test_the_time_to_decide_is_judged_against_the_descent_of_the_paper() -> None:
-    """1/20 of what our own descent takes is less than a round trip."""
-    assert not [target.says for target in FIG_2B.targets if "incremental" in target.says]
+def test_the_time_to_decide_is_judged_against_the_descent_of_the_paper_as_it_was_run() -> None:
+    """1/20 of what our own descent takes is less than a round trip, and an estimate is no measurement."""
+    times_judged = [target.says for target in FIG_2B.targets if "time over it" in target.says]
+    assert 4 == len(times_judged)
+    assert all(many_queries.MEASURED in says for says in times_judged)
+    told = rows([each for count in (25, 100) for each in many_queries._measured(query("f", 2.0), count, 0.0, 1e-6, 1)])
+    assert 4 == sum(bool(target.found(told)) for target in FIG_2B.targets)
+    assert many_queries.STOPPED_AFTER > 20  # else one that was stopped would tell nothing
+
+
+@pytest.mark.parametrize(("decided_s", "ended"), [(60.0, True), (0.0, False)])
+def test_a_descent_from_scratch_runs_to_its_end_or_until_it_is_stopped(decided_s: float, ended: bool) -> None:
+    """Stopped after 25 times what ants take, it tells that they are below 1/25; ended, by how much exactly."""
+    spent_s = decided_s / 2 or 1e-6
+    told = rows(many_queries._measured(query("f", 2.0), 25, decided_s, spent_s, 1))
+    found = {row.measure: row.value for row in told}
+    assert float(not ended) == found["seeds in which the descent from scratch had not ended, 25 queries"]
+    took_s = found[f"processor time of centralised, {many_queries.MEASURED}, 25 queries"]
+    assert pytest.approx(decided_s / took_s) == found["simulated decision time over it, 25 queries"]
+    assert pytest.approx(spent_s / took_s) == found["processor time over it, 25 queries"]
+    if not ended:
+        assert found["processor time over it, 25 queries"] <= 1 / many_queries.STOPPED_AFTER
+
+
+def test_a_descent_from_scratch_that_is_stopped_says_how_far_it_came() -> None:
+    problem = query("f", 2.0)
+    start = Placement.of({("f", "o"): "b"})
+    stopped = descend(problem, start, most_s=0.0)
+    assert (stopped.ended, stopped.moves, stopped.pricings) == (False, 0, 1)
+    done = descend(problem, start)
+    assert (done.ended, done.moves, done.placement.hosts["f", "o"]) == (True, 1, "a")
+
+
+def test_ants_are_told_over_a_bound_that_holds_for_all_queries_together() -> None:
+    """The sequential optimum places query after query; all together something better may exist."""
+    problem = query("f", 2.0)
+    told = {row.baseline: row.value for row in rows(many_queries._over_bound(problem, 9.0, 1))}
+    assert 9.0 / 2.0 == pytest.approx(told[many_queries.BOUND])
 
 
 def test_figure_4_tells_whether_success_grows_as_the_optimum_does() -> None:
@@ -99,6 +143,38 @@ def test_figure_4_leaves_out_what_can_not_be_divided() -> None:
     assert not [sample.measure for sample in told if sample.unit == "ratio"]
     assert [] == scale._control_shares(5.0, 9.0, 0.0, "2 hosts", 1)
     assert [] == scale._shape([], 1)
+
+
+def test_figure_4_tells_how_often_leaders_looked_while_traffic_was_counted() -> None:
+    """Of 30 leaders 19 had sent no ants in the time whose control traffic was told to be small."""
+    told = {sample.measure: sample.value for sample in scale._watching([0, 1, 5], "200 hosts", 1)}
+    where = "per leader in steady state"
+    assert (2.0, 0.0) == (
+        told[f"rounds of watching {where}, mean, 200 hosts"],
+        told[f"rounds of watching {where}, least, 200 hosts"],
+    )
+    assert pytest.approx(1 / 3) == told["leaders that sent no round in steady state, 200 hosts"]
+    assert [] == scale._watching([], "200 hosts", 1)
+
+
+def test_a_leader_is_counted_by_the_rounds_that_it_sent() -> None:
+    body = Body(NETWORK, chance=seeded(1), leaders=replace(IMPROVED_LEADER, budget_share=None))
+    body.acquaint()
+    body.submit(query("f", 2.0).flows[0])
+    body.run_until_settled()
+    before = scale._rounds(body)
+    body.run_for(4 * IMPROVED_LEADER.watch_every_ms)
+    assert 3 <= scale._rounds(body)["f"] - before["f"] <= 5
+
+
+def test_control_traffic_is_judged_in_both_sizes() -> None:
+    """The live form is twice as large; a page that judged the compact one alone kept silent on it."""
+    judged = {target.says for target in scale.FIG_4.targets}
+    for measure in (scale.SHARE, scale.LIVE_SHARE):
+        assert {f"{measure}, 200 hosts: at most 0.01", f"{measure}, 600 hosts: at most 0.02"} <= judged
+    assert {f"{scale.SHARE}, 2 hosts", f"{scale.LIVE_SHARE}, 2 hosts"} == {
+        sample.measure for sample in scale._control_shares(5.0, 9.0, 1.0, "2 hosts", 1)
+    }
 
 
 def test_figure_4_compares_with_the_descent_over_all_queries_too() -> None:

@@ -1,15 +1,17 @@
 """Figure 3a and table 1: what they say where there is nothing to gain, or no room."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Problem
 from placement.simulator.body import Body
 from placement.strategies import NoFeasibleHost
 from placement.strategies.protocol import Chance, Proposal
 from services.lab.experiments import Experiment, Trial, self_optimisation, thresholds
-from services.lab.experiments.self_optimisation import CAP_MS, FIG_3A, OVER_WITHOUT, TO_GAIN
+from services.lab.experiments.self_optimisation import AT_END, BY_DEFAULT, CAP_MS, FIG_3A, OVER_WITHOUT, TO_GAIN
 from services.lab.results import Row
 from services.lab.samples import rows
 from services.lab.targets import Outcome, judge
@@ -59,6 +61,31 @@ def test_rates_without_room_are_counted_and_the_rest_is_told(network: Path, monk
     assert 1.0 == told["seeds whose last rates no search found room for"].value
     assert OVER_WITHOUT in told
     assert TO_GAIN not in told
+
+
+def test_both_tell_what_leaders_do_within_the_default_budget(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs whose budget is lifted say nothing of what a user gets who changes nothing."""
+    monkeypatch.setattr(thresholds, "PERTURBATIONS", 1)
+    monkeypatch.setattr(thresholds, "BETAS", (1.1,))
+    monkeypatch.setattr(thresholds, "EVERY_MS", {"": 2_000.0})
+    how: list[LeaderParams] = []
+
+    class Watched(Body):
+        def __init__(self, *arguments: Any, leaders: LeaderParams, **options: Any) -> None:
+            how.append(leaders)
+            super().__init__(*arguments, leaders=leaders, **options)
+
+    for module, experiment, rows_of_it in (
+        (self_optimisation, FIG_3A, {f"moves, {BY_DEFAULT}", f"{AT_END}, {BY_DEFAULT} over without"}),
+        (thresholds, thresholds.TABLE_1, {f"loss, beta 1.1 {BY_DEFAULT}", f"updates, beta 1.1 {BY_DEFAULT}"}),
+    ):
+        how.clear()
+        monkeypatch.setattr(module, "Body", Watched)
+        assert rows_of_it <= found(experiment, network).keys()
+        assert [(True, None), (True, IMPROVED_LEADER.budget_share), (False, IMPROVED_LEADER.budget_share)] == [
+            (each.watch, each.budget_share) for each in how
+        ]
+        assert not [target.says for target in experiment.targets if BY_DEFAULT in target.says]
 
 
 def test_a_change_that_leaves_no_room_costs_nobody_anything(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from placement.model import (
     Link,
     ModelError,
     OverlayNetwork,
+    Placement,
     Problem,
     RoutedNetwork,
     Sink,
@@ -23,11 +25,13 @@ from placement.model import (
 from placement.queueing import IDLE, Stream
 from placement.strategies import (
     STRATEGIES,
+    BoundTooTight,
     Centralised,
     Consumer,
     Exact,
     NoFeasibleHost,
     Producer,
+    Proposal,
     RandomHosts,
     SequentialOptimum,
 )
@@ -110,6 +114,21 @@ def test_too_many_tasks_for_the_tables_are_placed_in_turn_without_proof() -> Non
     assert 0.0 < proposal.bound_ms <= proposal.cost_ms
 
 
+def test_beyond_the_tables_the_best_of_several_descents_is_proposed() -> None:
+    """From the producer no single move leads out of a slow host: a placement four times as good was passed over."""
+    network = OverlayNetwork.sparse((Host("slow", 0.5), Host("fast", 4.0)), [[0.0, 30.0], [30.0, 0.0]])
+    whole = row("f", 12, rate=0.001, at="slow", to="fast")
+    flow = replace(whole, sinks=(*whole.sinks, Sink("back", "slow")), edges=(*whole.edges, Edge("t11", "back")))
+    problem = Problem(network, (flow,))
+    from_producer = Centralised(start="producer", moves_per_round=1).place(problem, rng=rng())
+    assert {"slow"} == set(from_producer.placement.hosts.values())
+    for strategy in (Exact(), SequentialOptimum()):
+        proposal = strategy.place(problem, rng=rng())
+        assert {"fast"} == set(proposal.placement.hosts.values())
+        assert not proposal.proven
+        assert "the consumer" in proposal.reasons[0]
+
+
 def test_flows_placed_in_turn_avoid_those_before_them() -> None:
     """One fast host, two flows that fill it: the second must see the first."""
     flows = (row("f", 1, rate=0.2), row("g", 1, rate=0.2))
@@ -127,6 +146,26 @@ def test_the_descent_never_ends_above_its_start(start: str) -> None:
     after = Centralised(start=start).place(problem, rng=rng())  # type: ignore[arg-type]
     assert after.cost_ms <= before.cost_ms
     assert after.cost_ms == pytest.approx(evaluate(problem, after.placement).cost_ms)
+
+
+def test_a_descent_prefers_a_start_that_keeps_a_bound_to_a_cheaper_end_that_breaks_it() -> None:
+    """Bounds come before means; both ends of a descent are at hand."""
+    late = Proposal(Placement.of({}), 5.0, (), broken_ms=(("f", 2.0),))
+    kept = Proposal(Placement.of({}), 9.0, ())
+    assert kept is min(late, kept, key=lambda each: each.worth)
+
+
+def test_a_flow_in_turn_whose_bound_no_placement_keeps_is_placed_and_told() -> None:
+    """It is refused by the exact strategy alone; others propose what there is, and say what is wrong with it."""
+    flow = replace(row("f", 2), latency_bound_ms=16.0)
+    problem = Problem(line(1.0, 1.0, 1.0, 1.0), (flow,))
+    with pytest.raises(BoundTooTight, match=r"f: its longest path takes 2\d\.\d ms or more.* above its bound of 16 ms"):
+        Exact(exhaustive_limit=0).place(problem, rng=rng())
+    with pytest.raises(BoundTooTight, match=r"no placement keeps every bound.*the nearest breaks the bound of f by"):
+        Exact().place(problem, rng=rng())
+    for name in sorted(STRATEGIES.keys() - {"exact"}):
+        proposal = STRATEGIES[name]().place(problem, rng=rng())
+        assert any("breaks the bound of f by" in reason for reason in proposal.reasons), name
 
 
 def thousand_operators() -> Problem:
