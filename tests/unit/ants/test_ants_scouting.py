@@ -166,6 +166,27 @@ def test_enough_failures_on_a_trail_send_one_home_to_weaken_it() -> None:
     assert middle.pheromone.vector("d", now_ms=0.0).probability("d") < before
 
 
+@pytest.mark.parametrize(
+    ("tasks", "greeds", "stages"),
+    [
+        (3, (2, 2, 2, 1, 3), (None, None, None, None, Stage.WEAKENING)),
+        (1, (1, 1, 1), (None, None, Stage.WEAKENING)),  # no other level to try
+    ],
+)
+def test_the_papers_scouts_weaken_a_trail_after_failures_of_different_greed(
+    tasks: int, greeds: tuple[int, ...], stages: tuple[Stage | None, ...]
+) -> None:
+    """Ants 3.7: that one level fails says nothing of the others; a less greedy scout may find room on the same way."""
+    cells, trail = row(PAPER, FULL, FULL), Trail(("s", "d"), (0.0, 5.0), (0.0, 5.0), 5.0, 1)
+    order = Order(FLOW, 1, 0, tuple(range(tasks)), "s", "d", (1.0,) * (tasks + 1), ((),) * tasks)
+    found = []
+    for greed in greeds:
+        ant = replace(scout(order, "s", PAPER.scouting, rng=Random(1)), greed=greed, trail=trail)
+        (end,) = step(ant, cells[-1], PAPER.scouting, now_ms=0.0, rng=Random(1))
+        found.append(end.message.stage if isinstance(end, Send) else None)
+    assert list(stages) == found
+
+
 def test_a_cell_forgets_the_oldest_trails_on_which_scouts_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flows end, and nobody tells the destination: its memory has a size. Those that fail again are the newest."""
     monkeypatch.setattr(scouting, "_TRAILS_KEPT", 2)
@@ -173,7 +194,7 @@ def test_a_cell_forgets_the_oldest_trails_on_which_scouts_failed(monkeypatch: py
     cells = row(IMPROVED, FULL, FULL, FULL)
     for name in ("f", "g", "f", "h"):
         walk(cells, params, replace(ORDER, flow=replace(FLOW, name=name)))
-    assert [("f", 2), ("h", 1)] == [(flow, count) for (flow, _), count in cells[-1].failures.items()]
+    assert [("f", 2), ("h", 1)] == [(flow, failed.count) for (flow, _), failed in cells[-1].failures.items()]
 
 
 def test_on_the_way_back_a_task_shifts_to_a_faster_neighbour() -> None:
