@@ -40,9 +40,7 @@ def cell(
     return Cell(host, capacity, links_ms, params, delay=lambda a, b: math.nan, direct=False, background=background)
 
 
-def walk(
-    cells: list[Cell], params: ScoutingParams, order: Order = ORDER, seed: int = 1, trail: Trail | None = None
-):
+def walk(cells: list[Cell], params: ScoutingParams, order: Order = ORDER, seed: int = 1, trail: Trail | None = None):
     """Let one scout, at the end of its trail if it has one, walk along the cells in a row; what it ends with."""
     ant = scout(order, "s", params, rng=Random(seed))
     ant = ant if trail is None else replace(ant, trail=trail)
