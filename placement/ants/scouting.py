@@ -125,7 +125,7 @@ class ScoutFailed:
 class Failures(NamedTuple):
     """Scouts of one flow that failed at the end of one trail."""
 
-    count: int = 0
+    scouts: int = 0
     greeds: frozenset[int] = frozenset()
 
     def enough(self, order: Order, params: ScoutingParams) -> bool:
@@ -133,7 +133,7 @@ class Failures(NamedTuple):
         # Ants 3.7: failed scouts "with different levels of greediness". As many levels as failures are asked for, or
         # all that a short chain has. Our scouts try every length of a segment and know no greed: each of them counts.
         levels = min(params.failures_to_weaken, len(order.tasks)) if params.rule is Rule.GREEDY else 1
-        return self.count >= params.failures_to_weaken and len(self.greeds) >= levels
+        return self.scouts >= params.failures_to_weaken and len(self.greeds) >= levels
 
 
 class ScoutingCell(RoutingCell, Protocol):
@@ -337,7 +337,7 @@ def _fail(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> list[
     """A task is left at the destination. Enough failures on the same trail: one goes home and weakens it."""
     key = (ant.order.flow.name, ant.trail.hosts)
     before = cell.failures.pop(key, Failures())
-    failed = Failures(before.count + 1, before.greeds | {ant.greed})
+    failed = Failures(before.scouts + 1, before.greeds | {ant.greed})
     if not failed.enough(ant.order, params):
         cell.failures[key] = failed
         if len(cell.failures) > _TRAILS_KEPT:

@@ -192,7 +192,7 @@ def test_a_cell_forgets_the_oldest_trails_on_which_scouts_failed(monkeypatch: py
     cells = row(IMPROVED, FULL, FULL, FULL)
     for name in ("f", "g", "f", "h"):
         walk(cells, params, replace(ORDER, flow=replace(FLOW, name=name)))
-    assert [("f", 2), ("h", 1)] == [(flow, failed.count) for (flow, _), failed in cells[-1].failures.items()]
+    assert [("f", 2), ("h", 1)] == [(flow, failed.scouts) for (flow, _), failed in cells[-1].failures.items()]
 
 
 def test_on_the_way_back_a_task_shifts_to_a_faster_neighbour() -> None:
