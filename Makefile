@@ -63,8 +63,10 @@ bench-operators: setup ## Operators against a hand-written loop, in process
 	@$(BIN)/stigmergy bench operators
 
 lives: SEEDS ?= 500
-lives: setup ## Random lives of the brain with faults, every invariant checked after every event: SEEDS=500 FIRST_SEED=1
-	@$(BIN)/stigmergy simulate life --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs $$(nproc)
+lives: JSON ?= docs/evidence/simulate-life.json
+lives: setup ## Random lives of the brain with faults, its invariants checked all along: SEEDS=500 FIRST_SEED=1 JSON=FILE
+	@$(BIN)/stigmergy simulate life --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs $$(nproc) --json $(JSON)
+	@$(BIN)/python -m services.lab.evidence
 
 evidence: SEEDS ?= 10
 evidence: NAMES ?= $$($(BIN)/python -m services.lab.evidence --names)

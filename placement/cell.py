@@ -20,7 +20,7 @@ from placement.ants.order import Anchor, Serving
 from placement.ants.params import AntParams
 from placement.ants.programme import Distances
 from placement.ants.routing import RoutingAnt
-from placement.ants.scouting import ScoutingAnt
+from placement.ants.scouting import Failures, ScoutingAnt
 from placement.ants.surroundings import Digest, Surroundings
 from placement.atlas import Atlas, AtlasNow
 from placement.cell_ledger import Ledger, State
@@ -88,7 +88,7 @@ class Cell:
         if loop is not None:
             self.distances = self.distances._replace(loop=loop)
         self._view = HostView(host, capacity, background, tuple(self.links_ms.items()))
-        self.failures: dict[tuple[str, tuple[str, ...]], int] = {}
+        self.failures: dict[tuple[str, tuple[str, ...]], Failures] = {}
         self._delay = delay
         self._age = age
         self._atlas = atlas

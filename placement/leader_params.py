@@ -132,7 +132,6 @@ are measured on machines that do other things too."""
 PAPER_LEADER = LeaderParams(
     placing=Release(routing_ants=100, enough_routing_ants=30, scouts=30, enough_reports=10),
     watching=Release(routing_ants=20, enough_routing_ants=5, scouts=10, enough_reports=5),
-    outstanding=1.0,
     learn_patience=False,
     max_releases=40,
     max_attempts=6,
@@ -140,4 +139,13 @@ PAPER_LEADER = LeaderParams(
     pause_ms=0.0,
     budget_share=None,
     look_at_drift=None,
+    heed_alarms=False,
+    heed_refusals=False,
 )
+"""The paper's rules, and ours where it names one without saying how, or could not go on without any (decision 329).
+
+A report is outstanding if servers hardly feel the flow (Ants 3.8, without a number): read as ours, within 2 % of the
+lower bound. For how long leaders wait, when they give up and look again, that they keep away from hosts that died
+and let go of room: the paper leaves it open, and without a rule a search would never end, or a dead host be chosen
+again and again. Both sets then differ in nothing but what the paper decides.
+"""

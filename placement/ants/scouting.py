@@ -122,11 +122,25 @@ class ScoutFailed:
     byte_hops: float = 0.0
 
 
+class Failures(NamedTuple):
+    """Scouts of one flow that failed at the end of one trail."""
+
+    scouts: int = 0
+    greeds: frozenset[int] = frozenset()
+
+    def enough(self, order: Order, params: ScoutingParams) -> bool:
+        """Whether the trail is to be weakened."""
+        # Ants 3.7: scouts that failed must have been of different greed. As many levels as failures are asked for, or
+        # all that a short chain has. Our scouts try every length of a segment and know no greed: each of them counts.
+        levels = min(params.failures_to_weaken, len(order.tasks)) if params.rule is Rule.GREEDY else 1
+        return self.scouts >= params.failures_to_weaken and len(self.greeds) >= levels
+
+
 class ScoutingCell(RoutingCell, Protocol):
     """What a scout sees of a cell."""
 
-    failures: dict[tuple[str, tuple[str, ...]], int]
-    """(flow, trail) to how many of its scouts failed at the end of it, the last to fail last."""
+    failures: dict[tuple[str, tuple[str, ...]], Failures]
+    """(flow, trail) to those of its scouts that failed at the end of it, the last to fail last."""
     desk: Desk
     distances: Distances
 
@@ -322,8 +336,9 @@ def _best_nearby(visit: _Visit) -> list[tuple[HostView, float]]:
 def _fail(ant: ScoutingAnt, cell: ScoutingCell, params: ScoutingParams) -> list[Send | Home | Lost]:
     """A task is left at the destination. Enough failures on the same trail: one goes home and weakens it."""
     key = (ant.order.flow.name, ant.trail.hosts)
-    failed = cell.failures.pop(key, 0) + 1
-    if failed < params.failures_to_weaken:
+    before = cell.failures.pop(key, Failures())
+    failed = Failures(before.scouts + 1, before.greeds | {ant.greed})
+    if not failed.enough(ant.order, params):
         cell.failures[key] = failed
         if len(cell.failures) > _TRAILS_KEPT:
             del cell.failures[next(iter(cell.failures))]

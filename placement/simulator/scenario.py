@@ -1,5 +1,7 @@
 """Scenario: a random life of a small system (flows come and go, hosts and links die and return), checked as it runs.
 
+After every event the host where it happened is checked, and what the witness saw; after every decision of a leader all
+that runs (placements, taps, what leaders believe); at rest, that nothing is left behind (decision 328).
 Scenario and seed are the whole recipe. A broken invariant names the command that shows it again.
 """
 
@@ -61,6 +63,11 @@ class Scenario:
             raise ValueError(f"{self}: give counts of 0 or more")
 
     @property
+    def faults(self) -> int:
+        """How often something dies."""
+        return self.host_faults + self.class_faults + self.link_faults
+
+    @property
     def command(self) -> str:
         """What shows this run again."""
         if not self.name:
@@ -100,8 +107,15 @@ def live(
         network, chance=chance, ants=ants, leaders=scenario.leaders, background=background, observer=observers
     )
 
+    judged = 0
+
     def watch(host: str) -> None:
-        _demand(scenario, body, witness.faults() + host_faults(body, host))
+        nonlocal judged
+        faults = witness.faults() + host_faults(body, host)
+        if judged < len(body.decisions):
+            judged = len(body.decisions)
+            faults += system_faults(body)
+        _demand(scenario, body, faults)
 
     body.watchman = watch
     if plant is not None:

@@ -1,5 +1,6 @@
 """`stigmergy evaluate`: one figure or table of the papers, ours beside theirs."""
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,10 +73,10 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
             samples = run(name, trials, jobs=jobs, progress=lambda _: progress.update(task, advance=1))
         except (SeriesError, TopologyError, MissingDataError) as error:
             refuse(error)
-    command = f"stigmergy evaluate {name} --seeds {len(chosen)} --first-seed {first_seed}"
-    command += f" --topology {topology}" if topology else ""
-    command += f" --traces {traces}" if traces else ""
-    found = results(command, rows(samples), seeds=list(chosen), began_at=began_at)
+    words = ["stigmergy", "evaluate", name, "--seeds", str(len(chosen)), "--first-seed", str(first_seed)]
+    words += ["--topology", str(topology)] if topology else []
+    words += ["--traces", str(traces)] if traces else []
+    found = results(shlex.join(words), rows(samples), seeds=list(chosen), began_at=began_at)
     _show(found, experiment)
     if json_file is not None:
         write(found, json_file)

@@ -1,6 +1,7 @@
 """`stigmergy simulate`: run the brain on a virtual clock, check it all along, and look at what it did."""
 
 import dataclasses
+import shlex
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -32,11 +33,13 @@ def life(  # noqa: PLR0917 - Typer makes options of them
     jobs: Annotated[int, typer.Option(min=1, help="How many lives run at the same time.")] = 1,
     scenario: Annotated[str, typer.Option(help="Which kind of life; a failing test names its own.")] = "usual",
     trace: TraceFile = None,
-    as_json: AsJson = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")] = None,
 ) -> None:
-    """Flows come and go, hosts and links die and return; after every event the invariants are checked."""
+    """Flows come and go, hosts and links die and return; hosts are checked after every event, all after a decision."""
     from placement.simulator.scenarios import SCENARIOS
-    from services.lab.lives import Life, lives
+    from services.lab.checkout import commit
+    from services.lab.lives import Life, life_rows, lives
+    from services.lab.results import results, write
     from services.lab.tracing import trace_file
 
     if scenario not in SCENARIOS:
@@ -46,9 +49,11 @@ def life(  # noqa: PLR0917 - Typer makes options of them
         show_error("--trace writes one life after the other", "leave --jobs out, or --trace")
         raise typer.Exit(ExitCode.USAGE)
     try:
-        require_writable(trace, None)
+        for file in (trace, json_file):
+            require_writable(file, None)
     except NotWritableError as error:
         refuse(error)
+    began_at = commit()
     found: list[Life] = []
     chosen = range(first_seed, first_seed + seeds)
     with (
@@ -66,20 +71,15 @@ def life(  # noqa: PLR0917 - Typer makes options of them
                 )
     broken = sum(one.outcome is None for one in found)
     ended = [one.outcome for one in found if one.outcome is not None]
-    if as_json:
-        told = [
-            {"seed": one.seed, "broken": one.broken or None, **(dataclasses.asdict(one.outcome) if one.outcome else {})}
-            for one in sorted(found, key=lambda one: one.seed)
-        ]
-        print_json({"lives": told, "broken": broken})
-    else:
-        sums = {
-            name: sum(getattr(one, name) for one in ended) for name in ("placed", "moves", "lost_messages", "events")
-        }
-        console.print(
-            f"{seeds} lives, {broken or 'no'} broken: {sums['placed']} flows placed, {sums['moves']} moves, "
-            f"{sums['lost_messages']} messages lost, {sums['events']} events checked"
-        )
+    sums = {name: sum(getattr(one, name) for one in ended) for name in ("placed", "moves", "lost_messages", "events")}
+    console.print(
+        f"{seeds} lives, {broken or 'no'} broken: {sums['placed']} flows placed, {sums['moves']} moves, "
+        f"{sums['lost_messages']} messages lost, {sums['events']} events checked"
+    )
+    if json_file is not None:
+        words = ["stigmergy", "simulate", "life", "--scenario", scenario, "--seeds", str(seeds)]
+        command = shlex.join([*words, "--first-seed", str(first_seed)])
+        write(results(command, life_rows(found, scenario), seeds=list(chosen), began_at=began_at), json_file)
     if broken:
         raise typer.Exit(ExitCode.FAILURE)
 

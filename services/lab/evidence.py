@@ -1,16 +1,18 @@
 """Write docs/evidence.md from the result files in docs/evidence: `python -m services.lab.evidence`.
 
-The page is made, never edited: what it says is what the commands found. `make evidence` runs them all; `--names` lists
-them.
+The page is made, never edited: what it says is what the commands found. `make evidence` runs all experiments (`--names`
+lists them), `make lives` the random lives.
 """
 
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
-from services.lab.experiments import EXPERIMENTS, Experiment
+from services.lab.experiments import EXPERIMENTS
+from services.lab.lives import TARGETS
 from services.lab.results import Results, read
-from services.lab.targets import Outcome, judge, verdict
+from services.lab.targets import Outcome, Target, judge, verdict
 
 _HEAD = """# Evidence: ants, models and Synergy's figures, repeated
 
@@ -26,26 +28,57 @@ _SUMMARY = """| experiment | targets | seeds | commit |
 _STALE = "none: stale, run again"
 
 
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """What the page tells of one result file."""
+
+    name: str
+    question: str
+    command: str
+    targets: tuple[Target, ...]
+    paper: str = ""
+    reading: str = ""
+
+
+_LIVES = _Section(
+    "simulate/life",
+    "Do the invariants hold, whatever dies and whoever competes? Random lives of small systems: flows come and go, "
+    "hosts and links die and return, cross-traffic jumps.",
+    "make lives",
+    TARGETS,
+    reading="Rows are sums over all lives; low and high are the least and the most of one. What is checked when: "
+    "[0328](decisions/0328-what-is-checked-when.md)",
+)
+
+
+def _sections() -> list[_Section]:
+    experiments = [
+        _Section(name, each.question, f"stigmergy evaluate {name}", each.targets, each.paper, each.reading)
+        for name, each in EXPERIMENTS.items()
+    ]
+    return [*experiments, _LIVES]
+
+
 def page(folder: Path) -> str:
     """The whole page."""
-    kept = {name: _kept(folder, name) for name in EXPERIMENTS}
-    lines = [_summary(experiment, kept[name]) for name, experiment in EXPERIMENTS.items()]
-    parts = [_HEAD, "\n".join([_SUMMARY, *lines, ""])]
-    for name, experiment in EXPERIMENTS.items():
-        parts.append(f"## {name}\n\n{experiment.question}\n\nThe paper: {experiment.paper}.\n")
-        if experiment.reading:
-            parts.append(f"{experiment.reading}.\n")
-        found = kept[name]
+    sections = [(section, _kept(folder, section.name)) for section in _sections()]
+    parts = [_HEAD, "\n".join([_SUMMARY, *(_summary(section, found) for section, found in sections), ""])]
+    for section, found in sections:
+        parts.append(f"## {section.name}\n\n{section.question}\n")
+        if section.paper:
+            parts.append(f"The paper: {section.paper}.\n")
+        if section.reading:
+            parts.append(f"{section.reading}.\n")
         if found is None:
-            parts.append(f"Not run yet on a quiet machine: `stigmergy evaluate {name}`\n")
+            parts.append(f"Not run yet on a quiet machine: `{section.command}`\n")
             continue
-        if experiment.targets:
-            judged = [f"- {verdict(target, found.rows)}" for target in experiment.targets]
+        if section.targets:
+            judged = [f"- {verdict(target, found.rows)}" for target in section.targets]
             parts.append("\n".join(["Targets:\n", *judged, ""]))
         parts.append(_table(found))
-        plot = _file(folder, name).with_suffix(".png")
+        plot = _file(folder, section.name).with_suffix(".png")
         if plot.exists():
-            parts.append(f"![{name}]({folder.name}/{plot.name})\n")
+            parts.append(f"![{section.name}]({folder.name}/{plot.name})\n")
     return "\n".join(parts)
 
 
@@ -58,12 +91,12 @@ def _kept(folder: Path, name: str) -> Results | None:
     return read(file) if file.exists() else None
 
 
-def _summary(experiment: Experiment, found: Results | None) -> str:
-    """The experiment's line of the table at the top."""
-    link = f"[{experiment.name}](#{experiment.name.replace('/', '')})"
+def _summary(section: _Section, found: Results | None) -> str:
+    """The section's line of the table at the top."""
+    link = f"[{section.name}](#{section.name.replace('/', '')})"
     if found is None:
         return f"| {link} | not run |  |  |"
-    outcomes = Counter(judge(target, found.rows) for target in experiment.targets)
+    outcomes = Counter(judge(target, found.rows) for target in section.targets)
     told = [f"{outcomes[outcome]} {outcome.value}" for outcome in Outcome if outcomes[outcome]]
     commit = f"`{found.commit[:10]}`" if found.commit else _STALE
     return f"| {link} | {', '.join(told) or 'none'} | {len(found.seeds)} | {commit} |"

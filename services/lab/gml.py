@@ -17,6 +17,9 @@ _UNKNOWN_MS = 5.0
 _LEAST_MS = 0.05
 _MOST_DEPTH = 20
 
+_Block = list[tuple[str, "str | _Block"]]
+"""What stands in brackets: keys, each with a word or with brackets of its own."""
+
 
 @dataclass(frozen=True)
 class GmlNetwork:
@@ -40,7 +43,12 @@ def parse_gml(text: str, *, name: str) -> GmlNetwork:
     graphs = [value for key, value in tree if key == "graph" and isinstance(value, list)]
     if not graphs:
         raise TopologyError(f"{name}: no graph [...] in it; is it GML?")
-    hosts = {_one(entry, "id", name): entry for key, entry in graphs[0] if key == "node" and isinstance(entry, list)}
+    hosts: dict[str, _Block] = {}
+    for entry in (entry for key, entry in graphs[0] if key == "node" and isinstance(entry, list)):
+        host = _one(entry, "id", name)
+        if host in hosts:
+            raise TopologyError(f"{name}: two hosts have the id {host}; give each host an id of its own")
+        hosts[host] = entry
     edges = [entry for key, entry in graphs[0] if key == "edge" and isinstance(entry, list)]
     if not hosts or not edges:
         raise TopologyError(f"{name}: it has {len(hosts)} hosts and {len(edges)} links; give at least some of both")
@@ -61,9 +69,6 @@ def parse_gml(text: str, *, name: str) -> GmlNetwork:
     kept = _largest_part(set(label.values()), links)
     of_kept = tuple((a, b, delay) for (a, b), delay in sorted(links.items()) if a in kept)
     return GmlNetwork(tuple(sorted(kept)), of_kept, guessed, len(hosts) - len(kept))
-
-
-_Block = list[tuple[str, "str | _Block"]]
 
 
 def _block(tokens: list[str], at: int, name: str, *, depth: int) -> tuple[_Block, int]:

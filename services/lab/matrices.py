@@ -59,14 +59,16 @@ def parse_matrix(
 
     `zero_is_unknown`: also where it stands in both directions.
     """
-    names, body, first = _parted(_lines(text, name, skip_columns), skip_columns)
-    _check_names(names, body, name)
+    lines = _lines(text, name, skip_columns)
+    names, body, first = _parted(lines, skip_columns)
+    or_numbers = _or_numbers(lines[0])
+    _check_names(names, body, name, or_numbers)
     values = np.full((len(body), len(body)), math.nan)
     for at, (line, row) in enumerate(body):
         if first and row[0] != names[at]:
             raise TopologyError(
                 f"{name}, line {line}: the row is of {row[0]!r}, the column of that number of {names[at]!r}; "
-                "give rows and columns the same names in the same order"
+                f"give rows and columns the same names in the same order{or_numbers}"
             )
         cells = _trimmed(row[first:], len(body))
         if len(cells) != len(body):
@@ -139,11 +141,22 @@ def _trimmed(cells: list[str], most: int) -> list[str]:
     return cells[:width]
 
 
-def _check_names(names: list[str], body: list[_Line], name: str) -> None:
+def _or_numbers(head: _Line) -> str:
+    """The other remedy where a first line was taken for names: a cell among its numbers may be a slip."""
+    line, cells = head
+    slips = [cell for cell in cells if not _is_value(cell)]
+    if not slips or len(slips) == len([cell for cell in cells if cell]):
+        return ""
+    return f", or milliseconds instead of {slips[0]!r} if line {line} has numbers and no names"
+
+
+def _check_names(names: list[str], body: list[_Line], name: str, or_numbers: str) -> None:
     if not names:
         return
     if len(names) != len(body):
-        raise TopologyError(f"{name}: line 1 names {len(names)} hosts, {len(body)} rows follow; give one row a host")
+        raise TopologyError(
+            f"{name}: line 1 names {len(names)} hosts, {len(body)} rows follow; give one row a host{or_numbers}"
+        )
     if "" in names:
         raise TopologyError(f"{name}, line 1: host {names.index('') + 1} has an empty name; give each host a name")
     if len(set(names)) < len(names):

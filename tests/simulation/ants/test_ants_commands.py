@@ -1,6 +1,7 @@
 """`stigmergy evaluate` and `stigmergy simulate` as a user runs them, on the smallest problems."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -165,6 +166,16 @@ def test_results_and_plot_are_written(tmp_path: Path, monkeypatch) -> None:
         "measure": "m", "value": 5.0, "unit": "ms", "baseline": None, "spread": None, "repetitions": 3,
     }  # fmt: skip
     assert plot.stat().st_size > 1_000
+
+
+def test_the_command_in_a_result_file_can_be_run_as_it_stands(tmp_path: Path, monkeypatch) -> None:
+    """Also where the user's file has a space in its name: a recipe that cooks something else is worse than none."""
+    monkeypatch.setitem(EXPERIMENTS, "ants/quick", Experiment("ants/quick", "?", "-", lambda trial: [], seeds=2))
+    network, found = tmp_path / "sp ace.csv", tmp_path / "found.json"
+    network.write_text("0,10,20\n10,0,12\n20,12,0\n")
+    assert RUNNER.invoke(evaluate.app, ["ants/quick", "--topology", str(network), "--json", str(found)]).exit_code == 0
+    words = shlex.split(json.loads(found.read_text())["command"])
+    assert ["--topology", str(network)] == words[-2:]
 
 
 def test_place_writes_a_trace_and_draws_the_pheromone(tmp_path: Path) -> None:

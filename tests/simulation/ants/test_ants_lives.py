@@ -1,4 +1,4 @@
-"""Random lives of small systems, checked after every event; and bugs planted to see that the checks bite."""
+"""Random lives of small systems, checked all along; and bugs planted to see that the checks bite."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from placement.ants.trail import Trail
 from placement.cell_ledger import Booking, Ledger, State
+from placement.leader import Leader
 from placement.leader_attempt import Attempt
 from placement.leader_course import Course
 from placement.leader_damping import Damping
@@ -20,11 +21,14 @@ from placement.simulator import faults
 from placement.simulator.body import Body
 from placement.simulator.invariants import BrokenInvariantError
 from placement.simulator.queries import QueryParams, background_load
-from placement.simulator.scenario import Scenario, live
+from placement.simulator.scenario import Outcome, Scenario, live
 from placement.simulator.scenarios import CROWDED, FAULTY, RESTLESS, scenario_of
 from placement.topology.transit_stub import TransitStubParams, transit_stub
 from services.cli import simulate
+from services.lab import evidence
 from services.lab.chance import seeded
+from services.lab.lives import Life
+from services.lab.results import read
 from services.lab.tracing import trace_file
 
 
@@ -185,6 +189,50 @@ def test_a_planted_bug_is_caught_and_the_replay_command_is_told(bug: str, monkey
     with pytest.raises(BrokenInvariantError, match=complaint) as caught:
         _lives(scenario)
     assert f"stigmergy simulate life --scenario {scenario.name} --first-seed" in str(caught.value)
+
+
+def test_what_is_wrong_for_a_moment_after_a_decision_is_caught() -> None:
+    """The whole system is checked after every decision; twenty looks in a life miss what lasts 5 ms."""
+
+    def enter_late(body: Body) -> None:
+        enter = body._enter
+
+        def late(leader: Leader) -> None:
+            if leader.flow.name in body.truth.running:
+                body.kernel.after(5.0, enter, leader)  # it has moved, and data go on as before
+            else:
+                enter(leader)
+
+        body._enter = late  # type: ignore[method-assign]
+
+    with pytest.raises(BrokenInvariantError, match="its leader believes"):
+        live(scenario_of("restless", 1), seeded(1), plant=enter_late)
+
+
+def test_lives_are_kept_as_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN section 11; the page of evidence holds them against their targets, and a broken life is a violation."""
+    ended = Outcome(placed=3, unplaced=1, moves=2, lost_messages=7, control_hops=100, events=1_000)
+    broken = {2: Life(2, None, "f1 was withdrawn and still runs")}
+    monkeypatch.setattr("services.lab.lives.live_once", lambda seed, *_: broken.get(seed, Life(seed, ended)))
+    file = tmp_path / "simulate-life.json"
+    done = CliRunner().invoke(simulate.app, ["life", "--seeds", "3", "--json", str(file)])
+    assert 1 == done.exit_code, "told also by the command, after the file is written"
+    found = read(file)
+    assert ([1, 2, 3], "stigmergy simulate life --scenario usual --seeds 3 --first-seed 1") == (
+        found.seeds,
+        found.command,
+    )
+    sums = {row.measure: row.value for row in found.rows}
+    assert (1.0, 3.0, 12.0, 6.0, 2_000.0) == (
+        sums["violations"],
+        sums["lives"],
+        sums["faults of hosts and links"],
+        sums["flows that run in the end"],
+        sums["events"],
+    )
+    page = evidence.page(tmp_path)
+    assert "**missed**: violations: at most 0; it is 1" in page
+    assert "**missed**: lives: at least 500; it is 3" in page
 
 
 def test_the_replay_command_shows_the_same_run(tmp_path: Path) -> None:

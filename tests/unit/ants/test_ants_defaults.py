@@ -58,7 +58,7 @@ def test_our_leaders_are_those_of_the_design() -> None:
 
 
 def test_the_papers_set_is_the_letter_of_the_paper() -> None:
-    """Everything of ours is off, from the same code."""
+    """Everything of ours is off, from the same code; what it leaves open is as ours (decision 329)."""
     pheromone, scouting = PAPER.pheromone, PAPER.scouting
     assert (Reinforcement.INVERSE_TRIP, 0.0, False, math.inf) == (
         pheromone.reinforcement,
@@ -73,13 +73,16 @@ def test_the_papers_set_is_the_letter_of_the_paper() -> None:
     assert 1 == PAPER.surroundings.hops
     assert PAPER.scent is None
     assert Release(routing_ants=100, enough_routing_ants=30, scouts=30, enough_reports=10) == PAPER_LEADER.placing
-    assert (1.0, False, 0, 0.0, None) == (
-        PAPER_LEADER.outstanding,
+    assert (False, 0, 0.0, None) == (
         PAPER_LEADER.learn_patience,
         PAPER_LEADER.cool_down_rounds,
         PAPER_LEADER.pause_ms,
         PAPER_LEADER.budget_share,
     )
+    assert not PAPER_LEADER.heed_alarms
+    assert not PAPER_LEADER.heed_refusals
+    for shared in ("outstanding", "patience_ms", "patience_trips", "retry_after_ms", "shun_ms", "let_go"):
+        assert getattr(IMPROVED_LEADER, shared) == getattr(PAPER_LEADER, shared)
 
 
 @pytest.mark.parametrize(("params", "least"), [(IMPROVED.pheromone, 0.05 / 2), (PAPER.pheromone, 0.0)])

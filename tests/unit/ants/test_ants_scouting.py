@@ -40,9 +40,10 @@ def cell(
     return Cell(host, capacity, links_ms, params, delay=lambda a, b: math.nan, direct=False, background=background)
 
 
-def walk(cells: list[Cell], params: ScoutingParams, order: Order = ORDER, seed: int = 1):
-    """Let one scout walk along the cells in a row; what it ends with."""
+def walk(cells: list[Cell], params: ScoutingParams, order: Order = ORDER, seed: int = 1, trail: Trail | None = None):
+    """Let one scout, at the end of its trail if it has one, walk along the cells in a row; what it ends with."""
     ant = scout(order, "s", params, rng=Random(seed))
+    ant = ant if trail is None else replace(ant, trail=trail)
     ends = []
     for here in cells:
         (ends,) = [step(ant, here, params, now_ms=0.0, rng=Random(seed))]
@@ -163,6 +164,27 @@ def test_enough_failures_on_a_trail_send_one_home_to_weaken_it() -> None:
     assert middle.pheromone.vector("d", now_ms=0.0).probability("d") < before
 
 
+@pytest.mark.parametrize(
+    ("tasks", "greeds", "stages"),
+    [
+        (3, (2, 2, 2, 1, 3), (None, None, None, None, Stage.WEAKENING)),
+        (1, (1, 1, 1), (None, None, Stage.WEAKENING)),  # no other level to try
+    ],
+)
+def test_the_papers_scouts_weaken_a_trail_after_failures_of_different_greed(
+    tasks: int, greeds: tuple[int, ...], stages: tuple[Stage | None, ...]
+) -> None:
+    """Ants 3.7: that one level fails says nothing of the others; a less greedy scout may find room on the same way."""
+    cells, trail = row(PAPER, FULL, FULL), Trail(("s", "d"), (0.0, 5.0), (0.0, 5.0), 5.0, 1)
+    order = Order(FLOW, 1, 0, tuple(range(tasks)), "s", "d", (1.0,) * (tasks + 1), ((),) * tasks)
+    found = []
+    for greed in greeds:
+        ant = replace(scout(order, "s", PAPER.scouting, rng=Random(1)), greed=greed, trail=trail)
+        (end,) = step(ant, cells[-1], PAPER.scouting, now_ms=0.0, rng=Random(1))
+        found.append(end.message.stage if isinstance(end, Send) else None)
+    assert list(stages) == found
+
+
 def test_a_cell_forgets_the_oldest_trails_on_which_scouts_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flows end, and nobody tells the destination: its memory has a size. Those that fail again are the newest."""
     monkeypatch.setattr(scouting, "_TRAILS_KEPT", 2)
@@ -170,7 +192,7 @@ def test_a_cell_forgets_the_oldest_trails_on_which_scouts_failed(monkeypatch: py
     cells = row(IMPROVED, FULL, FULL, FULL)
     for name in ("f", "g", "f", "h"):
         walk(cells, params, replace(ORDER, flow=replace(FLOW, name=name)))
-    assert [("f", 2), ("h", 1)] == [(flow, count) for (flow, _), count in cells[-1].failures.items()]
+    assert [("f", 2), ("h", 1)] == [(flow, failed.scouts) for (flow, _), failed in cells[-1].failures.items()]
 
 
 def test_on_the_way_back_a_task_shifts_to_a_faster_neighbour() -> None:
@@ -206,6 +228,31 @@ def test_the_programme_uses_a_host_beside_the_trail_and_pays_the_detour() -> Non
     assert pytest.approx(10.0 + 2 * 1.5 + price) == report.cost_ms
     on_trail = report_of(walk(row(IMPROVED, HALF, HALF, HALF), replace(params, nearby_hosts=0)))
     assert on_trail.cost_ms > report.cost_ms
+
+
+def test_a_scout_that_cuts_a_cycle_pays_the_way_back_from_what_it_placed_there() -> None:
+    """Decision 42: x lies off the trail again, so data go out and back. Else hosts in blind alleys look cheap."""
+    blind_alley, full = cell("x", {"m": 5.0}), [cell("m", {"d": 5.0}, background=FULL), cell("d", {}, background=FULL)]
+    out = Trail(("s", "m", "x"), (0.0, 20.0, 25.0), (0.0, 20.0, 25.0), 25.0, 2)
+    report = report_of(walk([blind_alley, *full], IMPROVED.scouting, trail=out))
+    assert ("x", "x", "x") == report.hosts
+    price = price_on_host(FLOW.graph, 0b111, 1.0, IDLE).own_ms
+    assert pytest.approx(20.0 + 2 * 5.0 + 5.0 + price) == report.cost_ms
+
+
+def test_a_scout_that_comes_near_a_host_it_has_used_pays_the_short_way() -> None:
+    """Decision 42: its own way there was a detour, and data take the short one. Else good hosts look dear."""
+    start, used, middle, end = (
+        cell("s", {"x": 5.0}, background=FULL),
+        cell("x", {"m": 20.0}),
+        cell("m", {"d": 5.0}, background=FULL),
+        cell("d", {}, background=FULL),
+    )
+    middle.surroundings.hear(Digest(HostView("x", 1.0, IDLE), 1, "v", 0.5, 0), {"v": 1.0})
+    report = report_of(walk([start, used, middle, end], IMPROVED.scouting))
+    assert ("x", "x", "x") == report.hosts
+    price = price_on_host(FLOW.graph, 0b111, 1.0, IDLE).own_ms
+    assert pytest.approx(5.0 + 1.5 + 5.0 + price) == report.cost_ms
 
 
 def test_what_an_enforcement_ant_saw_counts_more_than_an_old_digest() -> None:

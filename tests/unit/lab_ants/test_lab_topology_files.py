@@ -103,7 +103,9 @@ def test_hosts_that_are_0_ms_apart_both_ways_are_together() -> None:
         ("a,0,1\nb,1,0\n", "square"),
         ("x,a,a\na,0,1\na,1,0\n", "'a' is named twice"),
         ("x,a\na,0,1\nb,1,0\n", "names 1 hosts, 2 rows"),
-        ("x,a,b\nb,0,1\na,1,0\n", "line 2: the row is of 'b', the column of that number of 'a'"),
+        ("x,a,b\nb,0,1\na,1,0\n", "line 2: the row is of 'b', the column of that number of 'a'.* order$"),
+        ("0,5,1O\n5,0,3\n10,3,0\n", "same order, or milliseconds instead of '1O' if line 1 has numbers"),
+        ("0,5,x\n5,0,3\n", "one row a host, or milliseconds instead of 'x' if line 1"),
     ],
 )
 def test_a_wrong_matrix_is_refused_with_the_place_and_the_reason(text: str, complaint: str) -> None:
@@ -146,6 +148,7 @@ def test_hosts_without_a_way_to_the_rest_are_left_out() -> None:
         (GML.replace("7.5", "-1"), "delay '-1'"),
         (GML.replace("7.5", "soon"), "delay 'soon'"),
         (GML.replace("target 2", "target 9"), "not both of them hosts"),
+        (GML.replace("id 3", "id 0"), "two hosts have the id 0; give each"),
     ],
 )
 def test_a_wrong_gml_is_refused(text: str, complaint: str) -> None:
