@@ -176,7 +176,7 @@ def brain_questions() -> dict[str, Callable[[], object]]:
     known, now_s = KnownModels(), 1_000
     bodies: dict[str, AnyBody] = {
         "rate/f/o": RateModel("f", "s", "o", 100.0, 110.0, 10, 1.0, 0.5),
-        "forecast/f/o": ForecastModel("f", "o", 100.0, (1, 10, 30), (101.0, 105.0, 110.0), (1.0, 2.0, 5.0)),
+        "forecast/f/o": ForecastModel("f", "o", 100.0, (1, 10, 60), (101.0, 105.0, 110.0), (1.0, 2.0, 5.0)),
     }
     for host in range(ASKED_HOSTS):
         bodies[f"service/f/o/h{host}"] = ServiceModel("f", "s", "o", f"h{host}", 20.0, 0.5, 0.0, 100.0, 60)

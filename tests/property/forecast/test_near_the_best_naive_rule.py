@@ -77,8 +77,8 @@ REGIMES: dict[str, Callable[[Rng], Array]] = {
     "spikes on a level": lambda rng: noisy(100 + spikes(0.02, rng), 0.05, rng),
     "bursts": bursts,
     "on and off": on_and_off,
-    "noise, then a walk": lambda rng: np.where(_T < 300, rng.uniform(50, 150, STEPS), 150 + rng.normal(0, 5, STEPS).cumsum()),
-}  # fmt: skip
+    "noise, then a walk": lambda rng: np.where(_T < 300, rng.uniform(50, 150, STEPS), 100 + np.abs(auto(1.0, rng))),
+}
 
 
 @given(st.integers(0, 2**32 - 1))
