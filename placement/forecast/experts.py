@@ -148,10 +148,12 @@ class Seasonal:
     def of(cls, sight: Sight, horizon: int) -> "Seasonal":
         history, season = sight.history, sight.season
         reach = min(history.steps, history.memory)
-        has = (season > horizon) & (season + _SHORT < reach)
-        steps = np.where(has, season - horizon + 1, 1)
+        # Beyond one season, what it was two or more seasons before the horizon.
+        whole = season * -(-horizon // np.maximum(season, 1))
+        has = (season > 0) & (whole + _SHORT < reach)
+        steps = np.where(has, whole - horizon + 1, 1)
         ago = history.each_back(steps)
-        then = np.mean([history.each_back(np.where(has, season + k, 1)) for k in range(1, _LIKE_TODAY + 1)], axis=0)
+        then = np.mean([history.each_back(np.where(has, whole + k, 1)) for k in range(1, _LIKE_TODAY + 1)], axis=0)
         little = 0.05 * sight.followed.scale
         ratio = np.clip((sight.means[_MEANS.index(_LIKE_TODAY)] + little) / (then + little), 0.25, 4.0)
         total, times = ago.copy(), np.ones(history.count)

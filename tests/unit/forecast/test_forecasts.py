@@ -33,6 +33,14 @@ def test_a_season_is_found_and_told_ahead() -> None:
     assert abs(series[-1] - series[-11]) > 20, "the last value must not do"
 
 
+def test_a_season_is_told_beyond_its_own_length() -> None:
+    """A minute ahead is more than one turn of a quick rhythm."""
+    rng = Random(13)
+    series = [rng.uniform(0, 200) for _ in range(20)] * 20
+    ahead = run([series[:-35]], ForecastParams(horizons=(1, 35), memory=512)).forecast()
+    assert series[-1] == pytest.approx(ahead.values[0, 1], abs=5)
+
+
 def test_noise_around_a_level_is_told_by_its_middle() -> None:
     rng = Random(7)
     series = [rng.uniform(50, 150) for _ in range(600)]
