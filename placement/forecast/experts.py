@@ -16,6 +16,7 @@ EXPERTS = (
     "median",
     "long median",
     "trend",
+    "season ago",
     "season",
     "seasons",
     "upstream",
@@ -23,8 +24,9 @@ EXPERTS = (
     "wide regression",
     "hasty regression",
 )
-NAIVE = ("last", "fast", "slow", "mean", "median")
+NAIVE = ("last", "fast", "slow", "mean", "median", "season ago")
 """What anybody would try first; a forecast is measured against the best of them."""
+_SEASONAL = [EXPERTS.index(name) for name in ("season ago", "season", "seasons")]
 REGRESSIONS = EXPERTS[-3:]
 FEATURES = 12
 """What regressions look at, a constant among it; the last value is the second."""
@@ -38,7 +40,7 @@ _DAMPED = 0.9
 _SHORT, _LONG = 10, 60
 _MEANS = (5, _SHORT, 20, _LONG, 300)
 """Steps whose means regressions look at."""
-_LIKE_TODAY = 5
+_LIKE_TODAY = _MEANS[0]
 """Steps that tell how today compares with a season ago."""
 _TINY = 1e-12
 
@@ -99,52 +101,104 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """All that experts look at."""
+    """All that experts look at, whatever the horizon."""
 
     history: History
     followed: Followed
     season: Indices
     guides: Guides
+    means: tuple[Array, ...]
+    """Of the last 5, 10, 20, 60 and 300 steps."""
+    median: Array
+    long_median: Array
+    highest: Array
+    """Of the last 60 steps."""
+    squeezed: Array
+    """Recent values and means as regressions see them; one row a series."""
+
+    @classmethod
+    def of(cls, history: History, followed: Followed, season: Indices, guides: Guides) -> "Sight":
+        means = tuple(history.last(steps).mean(axis=0) for steps in _MEANS)
+        longer = history.last(_LONG)
+        recent = (*(history.back(steps) for steps in (1, 2, 3, 5)), *means)
+        return cls(
+            history,
+            followed,
+            season,
+            guides,
+            means,
+            np.median(history.last(_SHORT), axis=0),
+            np.median(longer, axis=0),
+            longer.max(axis=0),
+            squeeze(np.stack(recent, axis=1), followed.scale[:, None]),
+        )
 
 
-def tell(sight: Sight, regressed: Array, horizon: int) -> tuple[Array, Array]:
-    """What each expert says of the value `horizon` steps ahead, and whether it has a say (1) or not (0).
+@dataclass(frozen=True, slots=True)
+class Seasonal:
+    """What the season tells: one season ago, the same raised or lowered by how today compares, and the mean of up to
+    three seasons; of those who have a season."""
+
+    ago: Array
+    likened: Array
+    mean: Array
+    has: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, sight: Sight, horizon: int) -> "Seasonal":
+        history, season = sight.history, sight.season
+        reach = min(history.steps, history.memory)
+        # Beyond one season, what it was two or more seasons before the horizon.
+        whole = season * -(-horizon // np.maximum(season, 1))
+        has = (season > 0) & (whole + _SHORT < reach)
+        steps = np.where(has, whole - horizon + 1, 1)
+        ago = history.each_back(steps)
+        then = np.mean([history.each_back(np.where(has, whole + k, 1)) for k in range(1, _LIKE_TODAY + 1)], axis=0)
+        little = 0.05 * sight.followed.scale
+        ratio = np.clip((sight.means[_MEANS.index(_LIKE_TODAY)] + little) / (then + little), 0.25, 4.0)
+        total, times = ago.copy(), np.ones(history.count)
+        for many in (1, 2):
+            further = steps + many * season
+            fits = has & (further < reach)
+            total += np.where(fits, history.each_back(np.where(fits, further, 1)), 0.0)
+            times += fits
+        return cls(ago, ago * ratio, total / times, has)
+
+
+def tell(sight: Sight, seasonal: Seasonal, regressed: Array, horizon: int) -> tuple[Array, NDArray[np.bool_]]:
+    """What each expert says of the value `horizon` steps ahead, and whether it has a say.
 
     `regressed`: what the regressions say, in logarithms.
     """
     history, followed = sight.history, sight.followed
     last = history.back(1)
-    recent, longer = history.last(_SHORT), history.last(_LONG)
-    once, often, in_season = _seasonal(sight, horizon, last)
     damped = _DAMPED * (1 - _DAMPED**horizon) / (1 - _DAMPED)
     told = np.vstack(
         [
             last,
             followed.fast,
             followed.slow,
-            recent.mean(axis=0),
-            np.median(recent, axis=0),
-            np.median(longer, axis=0),
+            sight.means[_MEANS.index(_SHORT)],
+            sight.median,
+            sight.long_median,
             np.maximum(followed.fast + followed.trend * damped, 0.0),
-            once,
-            often,
+            *(np.where(seasonal.has, each, last) for each in (seasonal.ago, seasonal.likened, seasonal.mean)),
             _upstream(history, sight.guides, horizon, last),
-            *(np.clip(stretch(each, followed.scale), 0.0, 2.0 * longer.max(axis=0)) for each in regressed),
+            *np.clip(stretch(regressed, followed.scale), 0.0, 2.0 * sight.highest),
         ]
     )
-    speaks = np.ones_like(told)
-    speaks[EXPERTS.index("season")] = speaks[EXPERTS.index("seasons")] = in_season
+    speaks = np.ones(told.shape, dtype=bool)
+    speaks[_SEASONAL] = seasonal.has
     speaks[EXPERTS.index("upstream")] = sight.guides.upstream >= 0
     return told, speaks
 
 
-def features_of(sight: Sight, horizon: int) -> Array:
+def features_of(sight: Sight, seasonal: Seasonal) -> Array:
     """What regressions look at: recent values, recent means, and the season ahead. One row a series."""
-    history, followed = sight.history, sight.followed
-    means = [history.last(steps).mean(axis=0) for steps in _MEANS]
-    once, often, _ = _seasonal(sight, horizon, means[_MEANS.index(_LONG)])
-    seen = (*(history.back(steps) for steps in (1, 2, 3, 5)), *means, often, once)
-    return np.stack([np.ones(history.count), *(squeeze(each, followed.scale) for each in seen)], axis=1)
+    otherwise = sight.means[_MEANS.index(_LONG)]
+    ahead = np.stack([np.where(seasonal.has, each, otherwise) for each in (seasonal.mean, seasonal.likened)], axis=1)
+    ones = np.ones((len(otherwise), 1))
+    return np.hstack([ones, sight.squeezed, squeeze(ahead, sight.followed.scale[:, None])])
 
 
 def squeeze(values: Array, scale: Array) -> Array:
@@ -155,25 +209,6 @@ def squeeze(values: Array, scale: Array) -> Array:
 def stretch(values: Array, scale: Array) -> Array:
     """Back from logarithms."""
     return np.asarray(np.expm1(np.clip(values, 0.0, 20.0)) * scale)
-
-
-def _seasonal(sight: Sight, horizon: int, otherwise: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """One season ago, raised or lowered by how today compares; the mean of up to three seasons; who has a season."""
-    history, season = sight.history, sight.season
-    reach = min(history.steps, history.memory)
-    has = (season > horizon) & (season + _SHORT < reach)
-    ago = np.where(has, season - horizon + 1, 1)
-    value = history.each_back(ago)
-    then = np.mean([history.each_back(np.where(has, season + k, 1)) for k in range(1, _LIKE_TODAY + 1)], axis=0)
-    little = 0.05 * sight.followed.scale
-    ratio = np.clip((history.last(_LIKE_TODAY).mean(axis=0) + little) / (then + little), 0.25, 4.0)
-    total, times = value.copy(), np.ones(history.count)
-    for many in (1, 2):
-        further = ago + many * season
-        fits = has & (further < reach)
-        total += np.where(fits, history.each_back(np.where(fits, further, 1)), 0.0)
-        times += fits
-    return np.where(has, value * ratio, otherwise), np.where(has, total / times, otherwise), has
 
 
 def _upstream(history: History, guides: Guides, horizon: int, last: Array) -> Array:

@@ -1,10 +1,9 @@
-"""Forecasts of many series at once: a mixture of simple experts, weighed by how wrong each has been lately.
+"""Forecasts of many series at once: simple experts, weighed by how wrong each has been.
 
 Synergy 3.3.3 predicts a rate from the one before it and from an upstream operator's. No single rule suits all
 streams: a steady one is best told by a mean, a walk by its last value, a daily rhythm by yesterday. So each expert
-forecasts every horizon, is scored when the time has come, and speaks with weight error^-sharpness in a weighted
-median (one wild voice moves a mean, not a median). The error of the mixture itself is scored the same way: it is what
-a forecast says of its own trustworthiness.
+forecasts every horizon and is scored when the time has come; `Scores` says what their voices make together. The error
+of that is scored the same way: it is what a forecast says of its own trustworthiness.
 """
 
 from collections import deque
@@ -14,16 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.forecast.correlation import Guides, Indices, find_guides
-from placement.forecast.experts import EXPERTS, FEATURES, FEW, REGRESSIONS, Followed, Sight, features_of, squeeze, tell
+from placement.forecast.experts import (
+    EXPERTS,
+    FEATURES,
+    FEW,
+    REGRESSIONS,
+    Followed,
+    Seasonal,
+    Sight,
+    features_of,
+    squeeze,
+    tell,
+)
 from placement.forecast.history import Array, History
 from placement.forecast.params import ForecastParams
 from placement.forecast.regression import Regressions
+from placement.forecast.scores import Scores
 from placement.forecast.season import seasons
+from placement.forecast.shifts import Shifts
 
 _NEAR = 0.05
 """Misses below this are all the same to a regression."""
 _LOOKS_AT = (FEW, range(FEATURES), range(FEATURES))
 """Features of each regression."""
+_REGRESSED = slice(len(EXPERTS) - len(REGRESSIONS), len(EXPERTS))
 _NO_PAIRS: Indices = np.zeros((0, 2), dtype=np.int64)
 
 
@@ -49,11 +62,8 @@ class Forecaster:
         self.guides = Guides.none(count)
         self.season: Indices = np.zeros(count, dtype=np.int64)
         self._pairs = _NO_PAIRS
-        horizons = len(params.horizons)
-        self._errors = np.zeros((horizons, len(EXPERTS) + 1, count))
-        """Discounted sums of absolute errors; the last row is the mixture's."""
-        self._seen = np.zeros((horizons, count))
-        """Discounted counts."""
+        self._shifts = Shifts(count)
+        self._scores = [Scores(count, horizon, params) for horizon in params.horizons]
         self._regressions = [
             [
                 # Until it has learnt better, a regression tells the last value.
@@ -63,7 +73,7 @@ class Forecaster:
             for _ in params.horizons
         ]
         self._pending: list[deque[tuple[Array, Array]]] = [deque(maxlen=each) for each in params.horizons]
-        """For each horizon the forecasts whose time has not come: experts and mixture, and the features they had."""
+        """For each horizon the forecasts whose time has not come: all voices, and the features they had."""
 
     @property
     def count(self) -> int:
@@ -75,26 +85,27 @@ class Forecaster:
         known = np.isfinite(values)
         self._score(values, known)
         self.history.append(values)
-        self.followed.follow(self.history.back(1), known)
+        now = self.history.back(1)
+        self.followed.follow(now, known)
+        self._shifts.look(now, known, self.followed.age, self.followed.scale)
         self._look_around()
-        sight = Sight(self.history, self.followed, self.season, self.guides)
+        sight = Sight.of(self.history, self.followed, self.season, self.guides)
         for place, horizon in enumerate(self.params.horizons):
-            features = features_of(sight, horizon)
-            told, speaks = tell(sight, self._regress(place, features), horizon)
-            mixed = self._mix(place, told, speaks)
-            self._pending[place].append((np.vstack([told, mixed]), features))
+            seasonal = Seasonal.of(sight, horizon)
+            features = features_of(sight, seasonal)
+            told, speaks = tell(sight, seasonal, self._regress(place, features), horizon)
+            self._pending[place].append((self._agree(place, told, speaks), features))
 
     def forecast(self) -> Forecast:
         """From the last step on."""
         assert self.history.steps, "a forecaster needs a step before it can look ahead"
-        values = np.array([voices[-1] for voices in self.voices()]).T
-        with np.errstate(invalid="ignore"):
-            errors = (self._errors[:, -1] / self._seen).T
-        return Forecast(values, errors, self._seen.T.copy())
+        values = np.array([pending[-1][0][-1] for pending in self._pending]).T
+        errors = np.array([scores.error for scores in self._scores]).T
+        return Forecast(values, errors, np.array([scores.seen for scores in self._scores]).T)
 
     def voices(self) -> list[Array]:
-        """For each horizon what every expert says, and in the last row the mixture: to compare them with."""
-        return [pending[-1][0] for pending in self._pending]
+        """For each horizon what every expert says, and in the last row what is told: to compare them with."""
+        return [pending[-1][0][[*range(len(EXPERTS)), -1]] for pending in self._pending]
 
     def link(self, pairs: Indices) -> None:
         """Which series are upstream of which: rows of (downstream, upstream)."""
@@ -108,9 +119,7 @@ class Forecaster:
         self.history.grow(count)
         self.followed.grow(count)
         self.season = np.pad(self.season, (0, more))
-        self._errors = np.pad(self._errors, ((0, 0), (0, 0), (0, more)))
-        self._seen = np.pad(self._seen, ((0, 0), (0, more)))
-        for each in self._every_regression():
+        for each in self._parts():
             each.grow(count)
         self._pending = [
             deque(
@@ -126,9 +135,7 @@ class Forecaster:
         self.history.forget(series)
         self.followed.forget(series)
         self.season[series] = 0
-        self._errors[:, :, series] = 0.0
-        self._seen[:, series] = 0.0
-        for each in self._every_regression():
+        for each in self._parts():
             each.forget(series)
         gone = np.isin(self._pairs, series).any(axis=1)
         self.link(self._pairs[~gone])
@@ -142,12 +149,9 @@ class Forecaster:
             told, features = pending[0]
             judged = known & (self.followed.age >= horizon)
             now = np.where(judged, values, 0.0)
-            wrong = np.where(judged, np.abs(told - now), 0.0)
-            keep = np.where(judged, self.params.forget(horizon), 1.0)
-            self._errors[place] = self._errors[place] * keep + wrong
-            self._seen[place] = self._seen[place] * keep + judged
+            self._scores[place].judge(told, now, judged, self.followed.scale)
             target = squeeze(now, self.followed.scale)
-            off = np.abs(squeeze(told[-1 - len(REGRESSIONS) : -1], self.followed.scale) - target)
+            off = np.abs(squeeze(told[_REGRESSED], self.followed.scale) - target)
             for each, looks_at, missed in zip(self._regressions[place], _LOOKS_AT, off, strict=True):
                 # Weighed by how far off they are, squares become absolute values: the regression tells a median.
                 each.learn(features[:, looks_at], target, judged / np.maximum(missed, _NEAR))
@@ -165,8 +169,8 @@ class Forecaster:
             ]
         )
 
-    def _every_regression(self) -> list[Regressions]:
-        return [each for regressions in self._regressions for each in regressions]
+    def _parts(self) -> list[Regressions | Scores | Shifts]:
+        return [*(each for regressions in self._regressions for each in regressions), *self._scores, self._shifts]
 
     def _look_around(self) -> None:
         """Seasons and guides, for a few series at a time, so that no step takes long."""
@@ -180,21 +184,10 @@ class Forecaster:
         if len(self._pairs) and self.history.steps % every == 0:
             self.guides = find_guides(past, self._pairs)
 
-    def _mix(self, place: int, told: Array, speaks: Array) -> Array:
-        """Weighted median of the experts that have a say."""
-        wrong = self._errors[place, :-1] / np.maximum(self._seen[place], 1e-12)
-        wrong = np.maximum(wrong, 1e-3 * self.followed.scale)
-        weights = speaks * (wrong / wrong.min(axis=0)) ** -self.params.sharpness
-        return np.where(self._seen[place] > 0, weighted_median(told, weights), told[0])
-
-
-def weighted_median(values: Array, weights: Array) -> Array:
-    """Column by column; between two neighbours in proportion to where half of the weight lies."""
-    order = values.argsort(axis=0)
-    values, weights = np.take_along_axis(values, order, axis=0), np.take_along_axis(weights, order, axis=0)
-    middle = (weights.cumsum(axis=0) - weights / 2) / weights.sum(axis=0)
-    above = np.clip((middle < 0.5).sum(axis=0), 1, len(values) - 1)
-    columns = np.arange(values.shape[1])
-    low, high = middle[above - 1, columns], middle[above, columns]
-    share = np.clip((0.5 - low) / np.maximum(high - low, 1e-12), 0.0, 1.0)
-    return np.asarray(values[above - 1, columns] * (1 - share) + values[above, columns] * share)
+    def _agree(self, place: int, told: Array, speaks: NDArray[np.bool_]) -> Array:
+        """All voices; the last row is what is told."""
+        scores, scale = self._scores[place], self.followed.scale
+        voices = np.vstack([told, scores.mix(told, speaks, scale)])
+        # Of a level that nobody has known, the last value is all there is, until forecasts from there have come due.
+        is_strange = self._shifts.since <= self.params.horizons[place] + self.params.settle_steps
+        return np.vstack([voices, np.where(is_strange, told[0], scores.choose(voices, speaks, scale))])

@@ -11,13 +11,20 @@ class ForecastParams:
 
     horizons: tuple[int, ...] = (1, 10)
     """How many steps ahead; ascending."""
-    memory: int = 4_096
-    """Steps of history that are kept: a season must fit in twice to be seen."""
+    memory: int = 6_144
+    """Steps of history that are kept: a season must fit in twice and a half to be seen, as a week of five-minute steps
+    does."""
     score_steps: int = 50
     """Errors older than about this many steps, and 15 for each step of the horizon, count little: the errors of long
     horizons overlap, so that there are fewer independent ones."""
     sharpness: float = 8.0
     """Weight of an expert is its mean error to the power of minus this: the best ones speak, the others whisper."""
+    choice_sharpness: float = 32.0
+    """The same for the choice between naive rules and mixtures."""
+    record_steps: int = 10_000
+    """Errors that choice is made by go back over the whole past of a series, but not further than about this."""
+    settle_steps: int = 5
+    """Forecasts that have to come due after a series has shifted to another level, before experts are trusted again."""
     regression_steps: tuple[int, int, int] = (1_000, 333, 100)
     """How many steps back each of the regressions remembers."""
     solve_every: int = 4
@@ -44,6 +51,9 @@ class ForecastParams:
         require(min(self.regression_steps) >= 20, f"regression_steps are {self.regression_steps}; give 20 or more each")
         require(self.solve_every >= 1, f"solve_every is {self.solve_every}; give 1 or more")
         require(self.sharpness > 0, f"sharpness is {self.sharpness}; it must be above 0")
+        require(self.choice_sharpness > 0, f"choice_sharpness is {self.choice_sharpness}; it must be above 0")
+        require(self.record_steps >= 10, f"record_steps is {self.record_steps}; give 10 or more")
+        require(self.settle_steps >= 0, f"settle_steps is {self.settle_steps}; give 0 or more")
         require(self.ridge > 0, f"ridge is {self.ridge}; it must be above 0")
         require(self.season_min >= 2, f"season_min is {self.season_min}; give 2 or more")
         require(

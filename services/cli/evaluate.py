@@ -48,6 +48,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     from services.lab.runner import run
     from services.lab.samples import rows
     from services.lab.series import SeriesError
+    from services.lab.series import remarks as remarks_on_series
     from services.lab.topologies import remarks
 
     if list_all:
@@ -62,6 +63,8 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
         require_writable(json_file, plot)
         for remark in remarks(topology) if topology is not None else ():
             errors.print(f"{topology}: {remark}", soft_wrap=True)
+        for remark in remarks_on_series(traces) if traces is not None else ():
+            errors.print(remark, soft_wrap=True)
     except (NotWritableError, NoPlotLibraryError, TopologyError) as error:
         refuse(error)
     began_at = commit()

@@ -7,6 +7,7 @@ the second and by ten seconds.
 import csv
 import gzip
 import math
+import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -27,15 +28,41 @@ class SeriesError(ValueError):
 
 
 def read_folder(folder: Path) -> dict[str, Series]:
-    """All series of a user's folder by file name."""
-    files = sorted([*folder.glob("*.csv"), *folder.glob("*.csv.gz")])
-    if not files:
-        raise SeriesError(f"{folder}: no *.csv or *.csv.gz in it; give a folder with files of timestamp,value")
-    return {path.name.removesuffix(".gz").removesuffix(".csv"): read_series(path) for path in files}
+    """All series of a user's folder by file name; files that are none are left out, as `remarks` says."""
+    found, why = _read(folder)
+    if not found:
+        raise SeriesError("; ".join([f"{folder}: no series in it; give a folder with files of timestamp,value", *why]))
+    return found
+
+
+def remarks(folder: Path) -> list[str]:
+    """What a user should know of a folder: which files are left out."""
+    return [f"{each}; left out" for each in _read(folder)[1]]
+
+
+def _read(folder: Path) -> tuple[dict[str, Series], list[str]]:
+    """Series by name, and why other files are none."""
+    found, why = {}, []
+    for path in sorted([*folder.glob("*.csv"), *folder.glob("*.csv.gz")]):
+        try:
+            found[path.name.removesuffix(".gz").removesuffix(".csv")] = read_series(path)
+        except SeriesError as error:
+            why.append(str(error))
+    return found, why
 
 
 def read_series(path: Path) -> Series:
     """The values of one file. A first line that is no number is a heading; later ones are errors."""
+    try:
+        found = _values(path)
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
+        raise SeriesError(f"{path} can't be read ({error}); give timestamp,value") from error
+    if len(found) < POINTS_MIN:
+        raise SeriesError(f"{path}: {len(found)} values; a forecast needs at least {POINTS_MIN} to be judged by")
+    return np.array(found)
+
+
+def _values(path: Path) -> list[float]:
     found: list[float] = []
     for number, row in enumerate(_lines(path), start=1):
         try:
@@ -48,9 +75,7 @@ def read_series(path: Path) -> Series:
         if not math.isfinite(value) or value < 0:
             raise SeriesError(f"{path}, line {number}: {row[1]} is no rate; give numbers of 0 or more")
         found.append(value)
-    if len(found) < POINTS_MIN:
-        raise SeriesError(f"{path}: {len(found)} values; a forecast needs at least {POINTS_MIN} to be judged by")
-    return np.array(found)
+    return found
 
 
 def own_series() -> dict[str, Series]:

@@ -20,7 +20,7 @@ class FitParams:
 
     window_s: int = 120
     recent_s: int = 10
-    forecast: ForecastParams = field(default_factory=lambda: ForecastParams(horizons=(1, 10, 30), memory=600))
+    forecast: ForecastParams = field(default_factory=lambda: ForecastParams(horizons=(1, 10, 60), memory=600))
     courses: CourseParams = field(default_factory=CourseParams)
     """Of hot spots."""
     signature_every_s: int = 10

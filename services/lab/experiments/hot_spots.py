@@ -52,6 +52,7 @@ from services.lab.experiments.placing import RULES
 from services.lab.experiments.self_optimisation import faster
 from services.lab.samples import Sample, Statistic
 from services.lab.series import Series, own_series, read_folder
+from services.lab.targets import AtLeast, AtMost, InOrder
 from services.modelling.flow_verdicts import FlowVerdicts
 
 FLOWS = 8
@@ -62,6 +63,7 @@ STEP_S = 10
 """A minute, or five, of a trace takes this long."""
 HOLDS_S = (1, 2, 3, 5, 10)
 """How long a warning may hold; the last is what the system uses."""
+TWICE_THE_PAUSE = "twice the pause predicted for a move"
 COURSES = CourseParams()
 DELAY_S = 2
 """Live, a model comes one to three seconds after its second."""
@@ -356,9 +358,9 @@ def _warning_samples(seen: Seen, kind: str, which: Flags, holds_s: int, seed: in
 
 
 def pause_sample(seed: int) -> Sample:
-    """What the lead of a warning is held against: the pause predicted for a move when none has been measured yet."""
+    """What the lead of a warning is held against: a pause is predicted when none has been measured yet."""
     pause_ms = PauseModel().predict(None, None, None, unread_changes=0)
-    return Sample("pause predicted for a move", pause_ms / 1e3, "s", seed=seed)
+    return Sample(TWICE_THE_PAUSE, 2 * pause_ms / 1e3, "s", seed=seed)
 
 
 def _violation_samples(worlds: dict[str, Seen], seed: int) -> list[Sample]:
@@ -391,6 +393,12 @@ HOT_SPOTS = Experiment(
     trial=_hot_spots,
     seeds=5,
     takes_traces=True,
+    targets=(
+        AtLeast(f"recall, within {HOLDS_S[-1]} s", 0.9),
+        AtLeast(f"precision, within {HOLDS_S[-1]} s", 0.8),
+        InOrder((TWICE_THE_PAUSE, f"lead time, median, within {HOLDS_S[-1]} s"), rising=True),
+        AtMost("flow-seconds beyond the bound, foreseeing", 0.5, "reacting"),
+    ),
     reading=(
         f"What the alarm sees is {DELAY_S} s old, as it is live; leaders that react hear at once. A lead is from a"
         " warning to the break. It is to be at least twice the pause predicted for a move; ants and a plan take"

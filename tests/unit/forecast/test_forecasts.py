@@ -6,9 +6,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from placement.forecast import Forecaster, ForecastParams
+from placement.forecast import EXPERTS, Forecaster, ForecastParams
 from placement.forecast.correlation import find_guides
-from placement.forecast.mixture import weighted_median
+from placement.forecast.median import weighted_median
+from placement.forecast.scores import VOICES, Scores
 from placement.forecast.season import seasons
 from placement.model.errors import ModelError
 
@@ -30,6 +31,14 @@ def test_a_season_is_found_and_told_ahead() -> None:
     ahead = run([series[:-10]], ForecastParams(memory=512)).forecast()
     assert series[-1] == pytest.approx(ahead.values[0, 1], abs=5)
     assert abs(series[-1] - series[-11]) > 20, "the last value must not do"
+
+
+def test_a_season_is_told_beyond_its_own_length() -> None:
+    """A minute ahead is more than one turn of a quick rhythm."""
+    rng = Random(13)
+    series = [rng.uniform(0, 200) for _ in range(20)] * 20
+    ahead = run([series[:-35]], ForecastParams(horizons=(1, 35), memory=512)).forecast()
+    assert series[-1] == pytest.approx(ahead.values[0, 1], abs=5)
 
 
 def test_noise_around_a_level_is_told_by_its_middle() -> None:
@@ -142,6 +151,32 @@ def test_new_series_find_room_and_leave_the_others_alone() -> None:
     assert 7 == pytest.approx(joined.forecast().values[1, 1])
 
 
+def test_when_the_best_voice_falls_silent_the_others_are_heard() -> None:
+    """A season that was never wrong leaves all others next to no weight; when it ends they are what there is."""
+    scores, voices = Scores(1, 1, ForecastParams()), np.full((VOICES, 1), 7.0)
+    told = np.full((VOICES, 1), 1e6)
+    told[EXPERTS.index("season ago")] = 0.0
+    for _ in range(50):
+        scores.judge(told, np.zeros(1), np.array([True]), np.ones(1))
+    speaks = np.ones((len(EXPERTS), 1), dtype=bool)
+    speaks[EXPERTS.index("season ago")] = False
+    assert [7.0] == pytest.approx(scores.choose(voices[:-1], speaks, np.ones(1)))
+
+
+def test_after_a_shift_beyond_all_that_was_seen_the_last_value_is_told() -> None:
+    """Every expert remembers a level that is gone, ten steps ahead for as long as nothing from beyond has come due."""
+    rng = Random(14)
+    series = [100 * rng.uniform(0.9, 1.1) for _ in range(300)] + [1_000 * rng.uniform(0.9, 1.1) for _ in range(8)]
+    ahead = run([series], ForecastParams(memory=512)).forecast()
+    assert series[-1] == ahead.values[0, 1]
+
+
+def test_a_jump_of_an_even_level_is_followed_at_once() -> None:
+    """Nothing has been told wrong yet, so that all rules look alike; the last value is right about jumps."""
+    ahead = run([[100.0] * 150 + [300.0]], ForecastParams(memory=512)).forecast()
+    assert [300.0, 300.0] == pytest.approx(ahead.values[0])
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -153,6 +188,9 @@ def test_new_series_find_room_and_leave_the_others_alone() -> None:
         ({"regression_steps": (1_000, 300, 1)}, "give 20 or more each"),
         ({"solve_every": 0}, "give 1 or more"),
         ({"sharpness": 0.0}, "above 0"),
+        ({"choice_sharpness": 0.0}, "above 0"),
+        ({"record_steps": 1}, "give 10 or more"),
+        ({"settle_steps": -1}, "give 0 or more"),
     ],
 )
 def test_bad_settings_say_what_to_give(wrong: dict, says: str) -> None:

@@ -66,10 +66,10 @@ def test_minutes_are_stretched_and_seconds_are_not() -> None:
     assert 8 < np.diff(plain)[0] / plain[0] / (np.diff(stretched)[0] / stretched[0]) < 12
 
 
-def test_the_lead_stands_beside_the_pause_of_a_move() -> None:
+def test_the_lead_stands_beside_twice_the_pause_of_a_move() -> None:
     """A warning is worth something if there is time to move."""
     pause = pause_sample(seed=1)
-    assert ("s", 0.08) == (pause.unit, pause.value)
+    assert ("s", 0.16) == (pause.unit, pause.value)
 
 
 def test_the_alarm_sees_what_is_old(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ def test_forecasts_follow_second_by_second_and_say_how_wrong_they_were(batch: Ba
     for second in range(1_001, 1_040):
         modeller.take(batch(second + 1.5, operator={TCP: {second: told(100.0 + second % 2)}}))
     body = models_of(modeller)["forecast/talk/tcp"].body
-    assert (1, 10, 30) == body.horizons_s
+    assert (1, 10, 60) == body.horizons_s
     assert 100.5 == pytest.approx(body.per_s[0], abs=1.0)
     assert body.errors_per_s[0] is not None
     assert body.errors_per_s[0] <= 2.0
