@@ -158,7 +158,7 @@ def _ignore_losses(patch: pytest.MonkeyPatch) -> None:
 
 
 def _ignore_damping(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Damping, "cooling", lambda self, now_ms: ())
+    patch.setattr(Damping, "cooling", lambda self, **_: ())
     patch.setattr(Damping, "_too_soon", lambda self, comparison, now_ms: None)
 
 
