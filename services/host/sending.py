@@ -26,6 +26,11 @@ class Sending:
         self._transaction = producer._txn_manager
         self._answers: set[asyncio.Task[None]] = set()
 
+    @property
+    def answers(self) -> list[asyncio.Task[None]]:
+        """Those that are awaited: who ends the routine by force must end them, too."""
+        return list(self._answers)
+
     def now(self) -> None:
         """Send what can be sent."""
         sender = self._sender

@@ -198,12 +198,13 @@ class Task:
 
     def tick(self, *, is_listening: bool, unread: Collection[TopicPartition] = ()) -> None:
         """Let time move on where nothing came. Time counts only while the task listens: what a frozen host, a broker
-        that is away or a clock that jumps keep from us is not silence. Nor is what was not yet taken: `unread`."""
+        that is away or a clock that jumps keep from us is not silence. Nor is what was not yet taken: `unread`. Nobody
+        knows what that is while it does not listen, so all of its inputs may have said something."""
         now_s = time.monotonic()
         if is_listening:
             self._listened_ms += round(min(now_s - self._ticked_s, TICK_S_MAX) * 1_000)
         self._ticked_s = now_s
-        self._unread = {name for name, each in self._inputs.by_name.items() if each.at in unread}
+        self._unread = {name for name, each in self._inputs.by_name.items() if each.at in unread or not is_listening}
         self._is_ticked = not self.rests or self._is_landmark_due
         if self._is_ticked and self._inbox.is_empty:
             self._inbox.put(Order.TICK)  # only wakes it: what has blocks to work off looks after each of them
@@ -220,7 +221,8 @@ class Task:
             if isinstance(order, list):
                 await self._work_off(order)
                 self._done(order)
-            if order is not Order.STOP and (self._may_open or self._inbox.is_empty):
+            # Who is told to stop may have left a block half done: what is left of it has been said, though none waits.
+            if not self._inbox.is_stopped and (self._may_open or self._inbox.is_empty):
                 await self._look()
             if self._is_dirty:
                 await self._commit_or_tell(is_last=order is Order.STOP)
@@ -241,12 +243,12 @@ class Task:
         """
         input_name, records = blocks[0].input_name, joined(blocks)
         for number, portion in enumerate([records] if self._thread is None else self._portions.of(records)):
+            if number > 0 and self._may_open and not self._inbox.is_stopped:
+                await self._look()
             if number > 0 and self._is_dirty and self._streaks.is_clean:
                 await self._commit()
             if self._inbox.is_stopped:
                 return
-            if number > 0 and self._may_open:
-                await self._look()
             begin_s, worked_s = time.monotonic(), time.thread_time()
             await self._process(input_name, portion)
             self._portions.took(len(portion), time.monotonic() - begin_s)

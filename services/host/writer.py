@@ -256,7 +256,7 @@ class Writer:
         await asyncio.wait([stopping], timeout=STOP_S_MAX)
         if not stopping.done():
             sending = self._producer._sender.sender_task  # it would connect anew, and ask for ever
-            await end([stopping, *([sending] if sending is not None else [])])
+            await end([stopping, *([sending] if sending is not None else []), *self._sending.answers])
             self._producer._message_accumulator.fail_all(ProducerClosed())
             await self._producer.client.close()
 

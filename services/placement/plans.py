@@ -67,7 +67,10 @@ def carry_out(
         target, before = plan.hosts[slot[0]], situation.view.placements.get(slot)
         if before is not None and (before.plan, before.revision) == (plan.hash, plan.revision):
             continue
-        if before is None or not _stays(before, plan, situation):
+        stays = before is not None and _stays(before, plan, situation)
+        if not stays and plan.corrects is not None:
+            continue  # it says where the flow runs; what does not run there any more is for those who take over
+        if before is None or not stays:
             started.append(slot)
             reads = edges_read(known.graph, slot[0], edges)
             after = _placed(before, slot, target, plan, known, reads=reads, now_ms=situation.now_ms)

@@ -108,6 +108,52 @@ def test_an_input_of_which_something_waits_is_not_silent(task: Any, record: Any,
     asyncio.run(story())
 
 
+def test_who_does_not_listen_takes_nobody_for_silent(task: Any, record: Any, broker: Any, clock: Clock) -> None:
+    """After its segment was assigned anew a consumer knows of nothing that waits; what was silent before has to be
+    heard of again before it is given up."""
+
+    async def story() -> None:
+        running_task = task()
+        running = asyncio.create_task(running_task.run())
+        running_task.take(running_task.fetched("refunds", Block([record(0, b'{"user": "ada"}', 0)])))
+        await backlog(running_task, record, clock, unread={REFUNDS})
+        assert 0 == results(broker)
+        running_task.tick(is_listening=False)
+        await turns()
+        assert 0 == results(broker)
+        running_task.stop()
+        await running
+
+    asyncio.run(story())
+
+
+def test_a_task_that_is_told_to_stop_gives_nobody_up_any_more(
+    task: Any, record: Any, broker: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have left a block half done, whose rest nobody sees waiting; the next owner would find it late."""
+    process = Task._process
+
+    async def process_and_stop(self: Task, *args: Any) -> None:
+        await process(self, *args)
+        self.tick(is_listening=True)
+        self.stop()
+
+    async def story() -> None:
+        running_task = task()
+        running = asyncio.create_task(running_task.run())
+        for _ in range(ROUNDS):
+            clock.now_s += TICK_S_MAX
+            running_task.tick(is_listening=True)
+            await turns()
+        orders = [record(offset, b'{"user": "ada"}', offset * 2_000) for offset in range(3)]
+        running_task.take(running_task.fetched("orders", Block(orders)))
+        await running
+        assert 0 == results(broker)
+
+    monkeypatch.setattr(Task, "_process", process_and_stop)
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     ("isolation", "lso", "highwater", "expected"),
     [

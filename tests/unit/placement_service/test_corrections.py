@@ -87,3 +87,17 @@ def test_an_instance_that_takes_over_moves_nothing_for_it_either(office: Any, se
     office.another_instance()
     office.look()
     assert ([("a", 1), ("a", 1)], 1) == (office.owners(), len(office.view.moves))
+
+
+def test_what_was_lost_meanwhile_is_left_to_those_who_take_over(office: Any, segment: str) -> None:
+    """A correction says where the flow ran a moment ago; what has died since goes where its state is, not there."""
+    office.running_on("a")
+    first = office.view.placements[segment, 0]
+    office.view.take(Placement(**{name: getattr(first, name) for name in first.__struct_fields__} | {"host": "c"}))
+    office.plan("a", epoch=3, corrects="hash-2")
+    office.lost_since_ms["c"] = office.now_ms
+    office.look()
+    assert [("c", 1), ("a", 1)] == office.owners()
+    office.now_ms += 60_000
+    office.look()
+    assert "c" not in {host for host, _ in office.owners()}
