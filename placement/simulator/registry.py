@@ -51,7 +51,8 @@ def ended_taps(leaders: Mapping[str, Leader]) -> Iterator[tuple[str, Release]]:
 
 
 def unserved_taps(leaders: Mapping[str, Leader]) -> Iterator[tuple[str, ServingEnds]]:
-    """(flow, news) for leaders whose plan taps a flow that is gone."""
+    """(flow, news) for leaders whose plan taps a flow that is gone, or that has let go of its room."""
+    placed = {flow for flow, leader in leaders.items() if leader.plan is not None}
     for flow, leader in sorted(leaders.items()):
-        for gone in sorted({offer.flow for offer in leader.standing.taps.values()} - set(leaders)):
+        for gone in sorted({offer.flow for offer in leader.standing.taps.values()} - placed):
             yield flow, ServingEnds(gone)

@@ -43,9 +43,10 @@ def _is_fed(
     """Whether messages get from the sources to a task, wherever its results come from; -1: to all sinks."""
     tap = leader.standing.taps.get(task)
     if tap is not None:
-        serving = leaders.get(tap.flow)  # a leader that is gone, or a host that died, is told of as such
-        index = -1 if serving is None else serving.flow.graph.task_index[tap.task]
-        return serving is None or _is_fed(serving, leaders, network, down_hosts, index)
+        serving = leaders.get(tap.flow)
+        if serving is None or serving.plan is None:
+            return True  # a flow that is gone or has let go, or a host that died, is told of as such
+        return _is_fed(serving, leaders, network, down_hosts, serving.flow.graph.task_index[tap.task])
     graph, where = leader.flow.graph, leader.standing.where
     for edge in graph.sink_edges if task < 0 else graph.into[task]:
         tail = edge.tail_host if edge.from_source else where[edge.tail_task]

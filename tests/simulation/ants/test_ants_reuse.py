@@ -7,13 +7,15 @@ import pytest
 
 from placement.ants.params import IMPROVED
 from placement.evaluator import evaluate
-from placement.leader_events import Lingers, Withdrawn
+from placement.leader_events import Lingers, ServingEnds, Withdrawn
 from placement.leader_params import IMPROVED_LEADER
 from placement.model import Problem, violations
 from placement.simulator.body import Body
 from placement.simulator.faults import lose_host, return_host
 from placement.simulator.invariants import host_faults, rest_faults, system_faults
 from placement.simulator.queries import QueryParams, Shape, background_load, known, random_query, variant
+from placement.simulator.registry import unserved_taps
+from placement.simulator.severed import cut_off
 from placement.topology.transit_stub import TransitStubParams, stub_hosts, transit_stub
 from services.lab.chance import seeded
 
@@ -97,3 +99,12 @@ def test_a_tapper_places_itself_anew_when_the_source_that_serves_it_dies() -> No
     body.run_for(60_000.0)
     assert {"first", "second"} == set(body.truth.running)
     assert [] == faults(body)
+
+
+def test_a_tapper_hears_that_the_flow_which_serves_it_has_let_go() -> None:
+    """The word itself may get lost on a cut way; until then the tapper is not fed, and not cut off either."""
+    body = pair(Shape.CHAIN)
+    serving = body.leaders["first"]
+    serving.standing.let_go(serving.epoch)
+    assert [("second", ServingEnds("first"))] == list(unserved_taps(body.leaders))
+    assert [] == list(cut_off(body.leaders, body.network, set()))
