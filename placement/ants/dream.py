@@ -30,7 +30,8 @@ def stations(
 
     def towards_end(host: str) -> tuple[float, str]:
         at = atlas.index[host]
-        return float(delays_ms[start, at] - delays_ms[at, end]), host
+        before_ms, after_ms = delays_ms[start, at], delays_ms[at, end]
+        return 0.0 if before_ms == after_ms else float(before_ms - after_ms), host  # neither may be in reach
 
     return tuple(sorted(hosts, key=towards_end))
 

@@ -55,6 +55,14 @@ def test_what_is_known_of_a_host_is_not_imagined() -> None:
     assert {("relay",)} == {dream(ORDER, two, {"far": 0.97, "relay": 0.0}, rng=Random(seed)) for seed in range(30)}
 
 
+def test_a_host_that_nobody_reaches_has_a_place_in_the_order_too() -> None:
+    """What is no number compares with nothing: the order would be that of a set, another one in each process."""
+    parted = np.full((3, 3), math.inf)
+    np.fill_diagonal(parted, 0.0)
+    with np.errstate(invalid="raise"):
+        assert ("a",) == stations(ORDER, Atlas(("a", "d", "s"), np.ones(3), parted), {}, dreams=2, rng=Random(1))
+
+
 def test_the_stations_of_several_dreams_lead_from_the_start_to_the_end() -> None:
     """The programme places tasks in the order in which its scout passes hosts."""
     row = atlas(s_relay=10.0, relay_far=10.0, far_d=10.0, s_far=30.0, relay_d=30.0)
