@@ -52,6 +52,20 @@ class Demand(NamedTuple):
     """Mean work of a path here: what service costs the flow's mean latency."""
 
 
+class _Trigger(NamedTuple):
+    """What a message that a task works on causes at a task behind it."""
+
+    head: int
+    factor: float
+    """Messages for each one."""
+    spread: float
+    """Variance of that number: it is whole, the factor's whole part or one more."""
+    at_least: float
+    """Messages for each one that causes any."""
+    share: float
+    """Of the paths that leave the task."""
+
+
 class FlowGraph:
     """Immutable once built; `streams` and `demand` remember their answers."""
 
@@ -66,6 +80,12 @@ class FlowGraph:
         self.sink_edges: tuple[GraphEdge, ...] = tuple(edge for edge in self.edges if edge.to_sink)
         self.paths_to: tuple[int, ...] = self._paths_to()
         self.full_mask = (1 << self.task_count) - 1
+        self._upstream = self._work_upstream()
+        self._entries = tuple(
+            (edge, None if edge.from_source else edge.tail_task, edge.head_task, flow.weight * edge.path_share)
+            for edge in self.edges
+            if not edge.to_sink
+        )
         self._streams: dict[int, tuple[tuple[int, Stream], ...]] = {}
         self._demands: dict[int, Demand] = {}
         self._inner_shares: dict[int, float] = {}
@@ -120,38 +140,42 @@ class FlowGraph:
         return tuple(edge for edge in self.edges if edge.to_sink or edge.head_task in needed)
 
     def _compute_streams(self, mask: int) -> tuple[tuple[int, Stream], ...]:
-        tasks = self.flow.tasks
         work = [0.0] * self.task_count
         variance = [0.0] * self.task_count
         spared = [0.0] * self.task_count
-        for task in reversed(self.order):
+        for task, service, own_variance, triggers in self._upstream:
             if not mask >> task & 1:
                 continue
-            here = tasks[task]
-            work[task] = here.service_vwu
-            variance[task] = here.cs2 * here.service_vwu**2
-            paths = sum(edge.path_share for edge in self.out_of[task])
-            for edge in self.out_of[task]:
-                if edge.to_sink or not mask >> edge.head_task & 1:
+            work[task] = service
+            variance[task] = own_variance
+            for head, factor, spread, at_least, share in triggers:
+                if not mask >> head & 1:
                     continue
-                behind = work[edge.head_task]
-                work[task] += edge.factor * behind
-                # A message triggers whole messages: as many as the factor's whole part, or one more.
-                chance = edge.factor % 1.0
-                variance[task] += edge.factor * variance[edge.head_task] + chance * (1.0 - chance) * behind**2
+                behind = work[head]
+                work[task] += factor * behind
+                variance[task] += factor * variance[head] + spread * behind**2
                 # Departure from Ants eq 10 (decision 314): what leaves by this edge has triggered at least one.
-                at_least, share = max(1.0, edge.factor), edge.path_share / paths
-                spared[task] += share * (at_least * (behind + spared[edge.head_task]) - edge.factor * behind)
+                spared[task] += share * (at_least * (behind + spared[head]) - factor * behind)
         found = []
-        for edge in self.edges:
-            head = edge.head_task
-            if edge.to_sink or not mask >> head & 1:
-                continue
-            if not edge.from_source and mask >> edge.tail_task & 1:
-                continue
-            weight = self.flow.weight * edge.path_share
-            cs2 = variance[head] / work[head] ** 2
-            found.append((edge.index, Stream(edge.rate_per_ms, work[head], cs2, edge.ca2, weight, spared[head])))
+        for edge, tail, head, weight in self._entries:
+            if mask >> head & 1 and not (tail is not None and mask >> tail & 1):
+                cs2 = variance[head] / work[head] ** 2
+                found.append((edge.index, Stream(edge.rate_per_ms, work[head], cs2, edge.ca2, weight, spared[head])))
+        return tuple(found)
+
+    def _work_upstream(self) -> tuple[tuple[int, float, float, tuple[_Trigger, ...]], ...]:
+        """Tasks from the sinks up: the work and variance of each, and what its messages trigger."""
+        found = []
+        for task in reversed(self.order):
+            here, leaving = self.flow.tasks[task], self.out_of[task]
+            paths = sum(edge.path_share for edge in leaving)
+            triggers = []
+            for edge in leaving:
+                if not edge.to_sink:
+                    chance = edge.factor % 1.0
+                    spread, share = chance * (1.0 - chance), edge.path_share / paths
+                    triggers.append(_Trigger(edge.head_task, edge.factor, spread, max(1.0, edge.factor), share))
+            found.append((task, here.service_vwu, here.cs2 * here.service_vwu**2, tuple(triggers)))
         return tuple(found)
 
     def _topological_order(self) -> tuple[int, ...]:

@@ -22,10 +22,9 @@ WORK_POWER = np.array([0, 1, 2, 0, 0, 0, 1])
 """How each sum shrinks with capacity: by 1/c for what grows with the service time, by 1/c^2 for its square."""
 
 
-def stream_sums(stream: Stream) -> Array:
+def stream_sums(stream: Stream) -> tuple[float, ...]:
     """One stream at capacity 1."""
-    load = stream.load(1.0)
-    return np.array([*load, stream.weight * stream.path_work])
+    return *stream.load(1.0), stream.weight * stream.path_work
 
 
 def background_sums(loads: Sequence[Load]) -> Array:

@@ -7,7 +7,7 @@ wires are taken at their background load here; the evaluator has the last word.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,13 +52,15 @@ class Descent:
             for host in masks:
                 self._flows_at[host].add(flow)
         self._loads = self._background.copy()
-        self._joining = np.zeros((SUMS, count, hosts))
+        self._joining = np.zeros((SUMS, hosts, count))
         self._leaving = np.zeros((SUMS, count))
-        self._travel = np.zeros((count, hosts))
-        for flow in range(len(problem.flows)):
-            self._refresh_flow(flow)
+        self._travel = np.zeros((hosts, count))
+        for flow, tasks in enumerate(self._tasks_of):
+            for task in tasks.tolist():
+                self._joining[:, :, task] = self._unit(flow, 1 << task - int(tasks[0]))[:, None]
+            self._refresh_flow(flow, self._masks[flow])
         self._paid = np.zeros(hosts)
-        self._more = np.zeros((count, hosts))
+        self._more = np.zeros((hosts, count))
         self._less = np.zeros(count)
         self._refresh_hosts(np.arange(hosts))
 
@@ -72,31 +74,29 @@ class Descent:
         every = np.arange(len(self.where))
         more = self._more + self._travel
         with np.errstate(invalid="ignore"):  # from one full host to another
-            change = more - (self._less + self._travel[every, self.where])[:, None]
+            change = more - (self._less + self._travel[self.where, every])
         change[np.isinf(more)] = math.inf
-        change[every, self.where] = math.inf
-        targets = change.argmin(axis=1)
-        gains = change[every, targets]
+        change[self.where, every] = math.inf
+        targets = change.argmin(axis=0)
+        gains = change[targets, every]
         enough = -SMALLEST_GAIN * float(self._paid[np.isfinite(self._paid)].sum())
         order = np.argsort(gains, kind="stable")
         hosts: set[int] = set()
-        flows: set[int] = set()
-        made = 0
+        flows: dict[int, tuple[int, int]] = {}
         for task in order[: 8 * at_most]:
             origin, target, flow = int(self.where[task]), int(targets[task]), int(self._flow_of[task])
-            if not gains[task] < enough or made == at_most:
+            if not gains[task] < enough or len(flows) == at_most:
                 break
             if origin in hosts or target in hosts or flow in flows:
                 continue
             hosts |= {origin, target}
-            flows.add(flow)
+            flows[flow] = origin, target
             self._move(int(task), origin, target)
-            made += 1
-        for flow in sorted(flows):
-            self._refresh_flow(flow)
-        if made:
+        for flow, touched in flows.items():
+            self._refresh_flow(flow, touched)
+        if flows:
             self._refresh_hosts(np.array(sorted(hosts), dtype=np.intp))
-        return made
+        return len(flows)
 
     def _move(self, task: int, origin: int, target: int) -> None:
         flow = int(self._flow_of[task])
@@ -113,23 +113,24 @@ class Descent:
         """The streams that enter a host holding that subset of the flow, at capacity 1."""
         known = self._units[flow].get(mask)
         if known is None:
-            rows = [stream_sums(stream) for _, stream in self._graphs[flow].streams(mask)]
-            known = self._units[flow][mask] = np.sum(rows, axis=0)
+            sums = [stream_sums(stream) for _, stream in self._graphs[flow].streams(mask)]
+            known = self._units[flow][mask] = np.array(sums).sum(axis=0)
         return known
 
-    def _refresh_flow(self, flow: int) -> None:
-        """Tables of one flow's tasks after one of them moved: what they bring, take along, and travel."""
+    def _refresh_flow(self, flow: int, hosts: Iterable[int]) -> None:
+        """Tables of one flow's tasks after one of them moved between these hosts: what they bring, take and travel."""
         tasks, masks = self._tasks_of[flow], self._masks[flow]
         first = int(tasks[0]) if len(tasks) else 0
-        for task in tasks:
-            bit = 1 << int(task - first)
-            self._joining[:, task] = self._unit(flow, bit)[:, None]
-            for host, mask in masks.items():
+        for host in hosts:
+            mask = masks.get(host, 0)
+            here = self._unit(flow, mask)
+            for task in tasks.tolist():
+                bit = 1 << task - first
                 if mask & bit:
-                    self._leaving[:, task] = self._unit(flow, mask & ~bit) - self._unit(flow, mask)
+                    self._leaving[:, task] = self._unit(flow, mask & ~bit) - here
                 else:
-                    self._joining[:, task, host] = self._unit(flow, mask | bit) - self._unit(flow, mask)
-        self._travel[tasks] = self._travel_rows(self._graphs[flow], first)
+                    self._joining[:, host, task] = self._unit(flow, mask | bit) - here
+        self._travel[:, tasks] = self._travel_rows(self._graphs[flow], first).T
 
     def _travel_rows(self, graph: FlowGraph, first: int) -> Array:
         index: Mapping[str, int] = self._problem.network.host_index
@@ -152,10 +153,10 @@ class Descent:
             for flow in sorted(self._flows_at[host]):
                 self._loads[:, host] += self._unit(flow, self._masks[flow][int(host)]) * self._factors[:, host]
         self._paid[hosts] = self._pay(self._loads[:, hosts])
-        after = self._joining[:, :, hosts] * self._factors[:, None, hosts]
-        after += self._loads[:, None, hosts]
-        paid = self._paid[hosts]
-        self._more[:, hosts] = np.where(np.isinf(paid), math.inf, _minus(self._pay(after), paid))
+        after = self._joining[:, hosts] * self._factors[:, hosts, None]
+        after += self._loads[:, hosts, None]
+        paid = self._paid[hosts, None]
+        self._more[hosts] = np.where(np.isinf(paid), math.inf, _minus(self._pay(after), paid))
         self._refresh_less(np.flatnonzero(np.isin(self.where, hosts)))
 
     def _refresh_less(self, tasks: Indices) -> None:
