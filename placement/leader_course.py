@@ -310,7 +310,7 @@ class Course:
             return self._fail(whole, now_ms=now_ms, rng=rng)
         if self.weighing.can_compare(attempt.reason):
             moves = standing.moves_to(attempt)
-            weighed = self.weighing.weigh(attempt, moves, beta=flow.beta, now_ms=now_ms)
+            weighed = self.weighing.weigh(attempt, moves, flow=flow, now_ms=now_ms)
             if attempt.reason is Reason.PROPOSE and moves:
                 return self._propose(attempt, weighed, now_ms=now_ms)
             if weighed.objection is not None:

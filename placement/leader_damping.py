@@ -23,6 +23,8 @@ class Comparison:
     new_ms_cost: float
     moves: tuple[tuple[int, str], ...]
     """(task, target host) of every task that would move."""
+    weight: float = 1.0
+    """Of the flow: it is in both costs."""
     cut_off: bool = False
     """Nobody could ask for the present cost: the flow can't be reached where it runs."""
 
@@ -84,7 +86,7 @@ class Damping:
         if too_soon is not None or math.isinf(now_cost):
             return too_soon  # cut off or overloaded: any other host is better, however long the move takes
         # A message that meets the pause waits half of it on average: pause^2 / 2 for each moved task, against the gain.
-        price = len(comparison.moves) * self.pause_ms**2 / 2
+        price = comparison.weight * len(comparison.moves) * self.pause_ms**2 / 2
         gain = (now_cost - new_cost) * self._params.horizon_ms
         if gain <= price:
             return f"the pause of {len(comparison.moves)} moves costs more than {now_cost - new_cost:.3f} ms gained"

@@ -12,6 +12,7 @@ from placement.ants.measuring import Measured
 from placement.leader_attempt import Attempt, Reason
 from placement.leader_damping import Comparison, Damping
 from placement.leader_params import LeaderParams
+from placement.model import Flow
 
 OPTIONAL = (Reason.WATCH, Reason.HOT, Reason.PROPOSE)
 """Reasons for which a flow that runs may as well stay where it is."""
@@ -66,14 +67,15 @@ class Weighing:
         """Whether a flow may stay where it is: what a user wants placed is, if nobody knows what it costs now."""
         return reason in OPTIONAL or (reason is Reason.USER and self.measured is not None)
 
-    def weigh(self, attempt: Attempt, moves: tuple[tuple[int, str], ...], *, beta: float, now_ms: float) -> Weighed:
+    def weigh(self, attempt: Attempt, moves: tuple[tuple[int, str], ...], *, flow: Flow, now_ms: float) -> Weighed:
         """Compare what was found with what runs. `moves`: (task, new site) of what would move.
 
-        `beta`: the flow's, though any better place will do where its bound is about to break or a user wants a place.
+        The flow's beta counts, though any better place will do where its bound is about to break or a user wants one.
         """
         now_cost_ms = self._present_cost_ms()
-        comparison = Comparison(now_cost_ms, attempt.cost_ms, moves, cut_off=self.measured is None)
-        factor = beta if attempt.reason in (Reason.WATCH, Reason.PROPOSE) else 1.0
+        cut_off = self.measured is None
+        comparison = Comparison(now_cost_ms, attempt.cost_ms, moves, flow.weight, cut_off)
+        factor = flow.beta if attempt.reason in (Reason.WATCH, Reason.PROPOSE) else 1.0
         objection = self.damping.objection(comparison, beta=factor, now_ms=now_ms)
         return Weighed(now_cost_ms, self.now_own_ms, objection)
 

@@ -15,7 +15,7 @@ from placement.leader_events import (
     Stayed,
     TimerFired,
 )
-from tests.unit.ants.leader_stage import PARAMS, Stage
+from tests.unit.ants.leader_stage import FLOW, PARAMS, Stage
 
 
 def test_after_placement_it_keeps_sending_ants_and_measures() -> None:
@@ -80,6 +80,17 @@ def test_a_pause_that_was_measured_counts_instead_of_the_one_that_was_assumed() 
         stage.look_again(now_cost_ms=100.0)
         stage.report("y", "y", cost_ms=60.0)
         assert moves is bool(stage.sent(EnforcementAnt)), pause_ms
+
+
+def test_a_weight_does_not_change_what_a_pause_is_worth() -> None:
+    """Costs carry the flow's weight, the pause did not: a heavy flow moved for what a light one stayed for."""
+    params = replace(PARAMS, pause_ms=1_200.0)
+    for weight in (1.0, 10.0):
+        for gain_ms, moves in ((20.0, False), (40.0, True)):
+            stage = Stage(replace(FLOW, weight=weight), params).placed("x", "x")
+            stage.look_again(now_cost_ms=100.0 * weight)
+            stage.report("y", "y", cost_ms=(100.0 - gain_ms) * weight)
+            assert moves is bool(stage.sent(EnforcementAnt)), (weight, gain_ms)
 
 
 def test_no_move_for_a_gain_that_nobody_can_measure() -> None:
