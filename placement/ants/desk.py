@@ -9,7 +9,7 @@ from collections import OrderedDict
 
 from placement.ants.host_view import HostView
 from placement.ants.order import Order
-from placement.ants.pricing import Pricer
+from placement.ants.pricing import Pricer, pricer_for
 from placement.ants.programme import Ways
 
 Question = tuple[float, Ways]
@@ -77,5 +77,5 @@ class Desk:
         """The pricer for a host, shared by the scouts of an order."""
         found = folder.pricers.get(view.host)
         if found is None or found.view is not view or found.loop_ms != loop_ms:
-            found = folder.pricers[view.host] = Pricer(order, view, cap=cap, social=social, loop_ms=loop_ms)
+            found = folder.pricers[view.host] = pricer_for(order, view, cap=cap, social=social, loop_ms=loop_ms)
         return found

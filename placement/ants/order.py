@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from placement.ants.host_view import HostView
 from placement.model import Flow
@@ -134,6 +135,12 @@ class Order:
     def barred_masks(self) -> dict[str, int]:
         """Host to tasks that must not go there."""
         return dict(self.barred)
+
+    @cached_property
+    def pricers(self) -> dict[str, Any]:
+        """Host to the last pricer for it: what the scouts that carry this order have found out, shared where they share
+        the order itself."""
+        return {}
 
     @cached_property
     def masks(self) -> tuple[tuple[int, ...], ...]:

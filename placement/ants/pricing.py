@@ -31,7 +31,7 @@ def without(load: Load, part: Load) -> Load:
 
 
 class Pricer:
-    """Prices one order on one host; remembers its answers for as long as the scout stands at one cell."""
+    """Prices one order on one host as it was told of, and remembers its answers."""
 
     __slots__ = (
         "_barred",
@@ -65,6 +65,10 @@ class Pricer:
         self._settled_price = self._price(self._settled) if self._settled else NOTHING
         self._known: dict[int, Marginal] = {}
 
+    def answers(self, cap: float, *, social: bool, loop_ms: float) -> bool:
+        """Whether it was made for these."""
+        return self._cap == cap and self._social is social and self.loop_ms == loop_ms
+
     def adds(self, mask: int) -> Marginal:
         """What the tasks in `mask` add to what this order's flow already pays here."""
         known = self._known.get(mask)
@@ -83,3 +87,11 @@ class Pricer:
         impact_ms = price.impact_ms if self._social else 0.0
         own_ms = price.own_ms + (self.loop_ms * self._graph.inner_share(mask) if self.loop_ms else 0.0)
         return Marginal(own_ms, self._order.flow.weight * own_ms + impact_ms)
+
+
+def pricer_for(order: Order, view: HostView, *, cap: float, social: bool, loop_ms: float) -> Pricer:
+    """A pricer for a host as it was told of; the one that another scout with the same order made elsewhere, if any."""
+    found: Pricer | None = order.pricers.get(view.host)
+    if found is None or found.view is not view or not found.answers(cap, social=social, loop_ms=loop_ms):
+        found = order.pricers[view.host] = Pricer(order, view, cap=cap, social=social, loop_ms=loop_ms)
+    return found

@@ -152,15 +152,16 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
         share = order.shares[placed]
         masks = order.masks[placed]
         most_ms = max(limits[placed + 1 :])
-        for way in list(best[placed].values()):
-            if way.cost_ms + way.steer_ms >= most_ms or way.uses(host):
+        for way in best[placed].values():
+            before_ms, way_ms, steer_ms, spots, prices, at, tap, covered = way
+            if before_ms + steer_ms >= most_ms or way.uses(host):
                 continue
-            travel_ms = share * reach_ms(way.at, spot, distances)
-            cost_ms = way.cost_ms + weight * travel_ms
-            arrived_ms = cost_ms + way.steer_ms
+            travel_ms = share * reach_ms(at, spot, distances)
+            cost_ms = before_ms + weight * travel_ms
+            arrived_ms = cost_ms + steer_ms
             if arrived_ms >= most_ms:
                 continue
-            steer_ms = way.steer_ms
+            way_ms += travel_ms
             exact_ms = 0.0
             for last in range(placed, count):
                 pull_ms, hint_ms = pulls[last]
@@ -169,7 +170,7 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
                 if cost_ms + exact_ms + steer_ms >= limits[last + 1]:
                     continue  # dearer than the rival even if the tasks cost nothing
                 added_own_ms, added_ms = adds_of(masks[last])
-                own_ms = way.own_ms + travel_ms + added_own_ms + exact_ms / weight
+                own_ms = way_ms + added_own_ms + exact_ms / weight
                 if added_ms == math.inf or own_ms >= bound_ms:
                     break
                 total_ms = cost_ms + exact_ms + added_ms
@@ -178,11 +179,11 @@ def _extend_at(best: list[dict[str, Way]], order: Order, candidate: Candidate, d
                         total_ms,
                         own_ms,
                         steer_ms,
-                        way.spots + (spot,) * (last + 1 - placed),
-                        (*way.prices, (host, added_ms)),
+                        spots + (spot,) * (last + 1 - placed),
+                        (*prices, (host, added_ms)),
                         spot,
-                        way.tap,
-                        way.covered,
+                        tap,
+                        covered,
                     )
                     best[last + 1][host] = longer
                     limits[last + 1] = _limit_ms(longer)
