@@ -16,6 +16,7 @@ from services.host.cell.led import Led
 from services.host.cell.plan_grounds import Way
 from services.host.cell.plan_words import corrected, corrected_plan
 from services.host.cell.turns import Turns
+from services.host.cell.vain_tries import one_more
 from services.registry.view import RegistryView
 from topics.messages import CommittedPlan
 
@@ -49,11 +50,14 @@ class Corrections:
         await self._fresh()  # what was read last may be older than what is told of it
         news = not_carried_out(view, led, leader, live=live, now_ms=self._now_ms())
         if news is not None:
+            wanted = view.plans[led.name].hosts
+            led.in_vain = one_more(led.in_vain, wanted, news, now_ms=int(self._now_ms()))
             self._turns.soon(led.name, news)
 
     def tell(self, leader: Leader, led: Led, decided: Corrected, before: CommittedPlan) -> None:
         """What runs instead of the plan before, for everybody."""
-        plan = corrected_plan(decided, before, leader=leader.host, term=led.term, now_ms=int(self._now_ms()))
+        now_ms = int(self._now_ms())
+        plan = corrected_plan(decided, before, leader=leader.host, term=led.term, now_ms=now_ms, in_vain=led.in_vain)
         known_ms = plan.now.cost_ms if plan.now is not None else None
         led.now_cost_ms = math.nan if known_ms is None else known_ms
         beyond_ms = led.model.hops.beyond_ms(leader.flow.graph, leader.running, self._way_ms)

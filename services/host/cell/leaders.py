@@ -116,7 +116,7 @@ class Leaders:
         self._unexplained: dict[str, GaveUp] = {}
         self._chronicle = Chronicle(body.host, publish, now_ms=now_ms)
         self._turns = Turns(body)
-        self._succession = Succession(body, self._turns, self._chronicle, params)
+        self._succession = Succession(body, self._turns, self._chronicle, params, now_ms=now_ms)
         self._corrections = Corrections(
             body, self._turns, self._chronicle, fresh=fresh, way_ms=delays.way_ms, now_ms=now_ms
         )
@@ -203,7 +203,7 @@ class Leaders:
         )
 
     def _terms(self, leader: Leader, led: Led, prediction: Prediction, now_ms: int) -> Terms:
-        return Terms(leader.host, led.revision, led.term, led.taps, prediction.excess.ms, now_ms)
+        return Terms(leader.host, led.revision, led.term, led.taps, prediction.excess.ms, now_ms, led.in_vain)
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
         """The latency of the flow where it runs, with all that its hops cost and what was learnt there."""

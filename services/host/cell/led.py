@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.predictions import Predictions
 from topics.flow.graph import FlowGraph
-from topics.messages import SegmentTap
+from topics.messages import SegmentTap, VainTry
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Led:
     """Of where it runs, as ants measured it last."""
     warned_at_s: int = 0
     """The second of the last hot-spot forecast that it should leave by."""
+    in_vain: tuple[VainTry, ...] = ()
+    """What plans of this revision wanted and did not get."""
     predictions: Predictions = field(default_factory=Predictions)
 
     @property

@@ -19,7 +19,17 @@ from services.host.cell.plan_grounds import Way, grounds, network_bytes
 from services.host.cell.predictions import Prediction
 from services.registry.decisions import WEIGHED, decision
 from services.registry.told_latency import NOW
-from topics.messages import Alternative, CommittedPlan, Figures, Message, ProposedPlan, SegmentMove, SegmentTap, clip
+from topics.messages import (
+    Alternative,
+    CommittedPlan,
+    Figures,
+    Message,
+    ProposedPlan,
+    SegmentMove,
+    SegmentTap,
+    VainTry,
+    clip,
+)
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
 from topics.topic import Topic
 
@@ -36,7 +46,7 @@ class Reckoned:
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What a leader's plan rests on beside what its ants found: of which revision, under which lease, when, with which
-    taps. `excess_ms`: what the flow takes beyond the model, there as here."""
+    taps. `excess_ms`: what the flow takes beyond the model, there as here. `in_vain`: what plans did not get so far."""
 
     leader: str
     revision: int
@@ -44,6 +54,7 @@ class Terms:
     taps: tuple[SegmentTap, ...]
     excess_ms: float
     now_ms: int
+    in_vain: tuple[VainTry, ...]
 
 
 def plan_message(published: Published, model: FlowModel, reckoned: Reckoned, terms: Terms) -> CommittedPlan:
@@ -58,7 +69,15 @@ def proposal_message(proposed: Proposed, model: FlowModel, reckoned: Reckoned, t
     return ProposedPlan(reason=Reason.PROPOSE.value, objection=proposed.objection, **found)
 
 
-def corrected_plan(correct: Corrected, before: CommittedPlan, *, leader: str, term: int, now_ms: int) -> CommittedPlan:
+def corrected_plan(
+    correct: Corrected,
+    before: CommittedPlan,
+    *,
+    leader: str,
+    term: int,
+    now_ms: int,
+    in_vain: tuple[VainTry, ...],
+) -> CommittedPlan:
     """What runs instead of a plan that was not carried out. What it costs is known if nothing has moved at all."""
     hosts = {task: host for _, task, host in correct.plan.placement.spots}
     ran = before.hosts | {move.segment: move.origin for move in before.moves if move.target is not None}
@@ -80,6 +99,7 @@ def corrected_plan(correct: Corrected, before: CommittedPlan, *, leader: str, te
         now=known,
         then=known,
         corrects=before.hash,
+        in_vain=in_vain,
     )
 
 
@@ -102,6 +122,7 @@ def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, te
         "term": terms.term,
         "decided_ms": terms.now_ms,
         "taps": terms.taps,
+        "in_vain": terms.in_vain,
         "epoch": plan.epoch,
         "hash": plan.hash,
         "hosts": {task: host for _, task, host in plan.placement.spots},

@@ -16,17 +16,11 @@ from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.carried_out import UNAPPROVED_MS, UNBEGUN_MS, compared
 from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
-from tests.unit.cell.ground import Ground, plan_for, play, revision
+from tests.unit.cell.ground import BUDGET, Ground, in_vain, placed, play
 from tests.unit.registry_messages import committed_plan, move_record
-from topics.messages import CommittedPlan, Figures, Placement, Policy, SegmentMove
+from topics.messages import Policy
 
 PLAN = committed_plan("talk", {"s": "c", "t": "c"}, epoch=5, hash="new", decided_ms=1_000)
-BUDGET = "a pause of 900 ms is predicted, and flow talk allows 500 ms"
-
-
-def placed(segment: str, partition: int, host: str | None, **about: Any) -> Placement:
-    rest: dict[str, Any] = {"epoch": 1, "revision": 1, "operators": ("o",), "placed_ms": 0, "plan": "old"}
-    return Placement(segment=segment, partition=partition, host=host, flow="talk", **rest | about)
 
 
 def registry(hosts: dict[tuple[str, int], str | None], *moves: dict[str, Any]) -> RegistryView:
@@ -172,25 +166,6 @@ def test_what_ran_as_planned_and_was_placed_elsewhere_since_is_told_as_that() ->
         view.take(placed("s", partition, "b", plan=PLAN.hash))
     news = looked(view, age_ms=UNBEGUN_MS)
     assert NotCarriedOut(5, (("s", "b"),), "it was placed anew since") == news
-
-
-def in_vain(ground: Ground, phase: str = "abandoned") -> CommittedPlan:
-    """talk is led here under term 7 and runs on b; its plan wants it on c, and the move has ended."""
-    flow = revision()
-    ground.submit(flow)
-    segment = next(iter(plan_for(flow, "c").hosts))
-    wanted = msgspec.structs.replace(
-        plan_for(flow, "c", term=7),
-        moves=(SegmentMove(segment, "b", "c"),),
-        now=Figures(latency_ms=30.0, cost_ms=40.0),
-        cost_ms=20.0,
-    )
-    ground.view.plans["talk"] = wanted
-    for partition in range(2):
-        ground.view.take(placed(segment, partition, "b"))
-        about = {"move": f"m{partition}", "partition": partition, "origin": "b", "target": "c", "plan": wanted.hash}
-        ground.view.take(move_record("talk", segment, phase=phase, trouble=BUDGET, **about))
-    return wanted
 
 
 def test_a_leader_learns_where_its_flow_runs_and_publishes_that() -> None:
