@@ -1,11 +1,13 @@
-"""Whether a leader's plan was carried out, by what the registry says once all is quiet (decision 320). Pure.
+"""Whether a flow runs as its leader planned, by what the registry says once all is quiet (decision 320). Pure.
 
 A plan is a wish. The placement service makes its moves one by one, and some are not made: the flow allows no such
-pause, a target can't take over, a host is drained, nobody approves it. Whoever reckons with the plan must know.
+pause, a target can't take over, a host is drained, nobody approves it. And what a lost host ran it places anew, if the
+leader does not. Whoever reckons with the plan must know.
 """
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from placement.leader import Leader
 from placement.leader_attempt import Reason
@@ -26,19 +28,37 @@ UNBEGUN = "nothing of it was begun"
 _ENDED = {phase.value for phase in ENDED}
 
 
-def not_carried_out(
+@dataclass(frozen=True, slots=True)
+class PlacedAnew:
+    """A flow runs although its leader found no place for it after hosts were lost: others have placed it, or the hosts
+    are back (decision 336)."""
+
+    hosts: dict[str, str]
+    """Of each segment."""
+
+
+def told_otherwise(
     view: RegistryView, led: Led, leader: Leader, *, live: Collection[str], now_ms: float
-) -> NotCarriedOut | None:
-    """What a leader that watches must know of its plan; None if that runs, may still come to, or has yet to be read."""
+) -> NotCarriedOut | PlacedAnew | None:
+    """What a leader that rests must know of how its flow runs; None if that is as it thinks, may still come to be, or
+    has yet to be read."""
     plan = view.plans.get(led.name)
-    is_watching = leader.phase is Phase.RESTING and leader.standing.why_look() is Reason.WATCH
-    if plan is None or leader.plan is None or not is_watching:
+    if plan is None or leader.plan is None or leader.phase is not Phase.RESTING:
         return None
     if (plan.revision, plan.term, plan.epoch) != (led.revision, led.term, leader.plan.epoch):
         return None
-    ruled = view.policies.get(("flow", led.name))
-    policy = ruled.policy if ruled is not None else led.graph.spec.moves
-    return compared(view, plan, policy, live=live, now_ms=now_ms)
+    why_look = leader.standing.why_look()
+    if why_look is Reason.WATCH:
+        ruled = view.policies.get(("flow", led.name))
+        policy = ruled.policy if ruled is not None else led.graph.spec.moves
+        return compared(view, plan, policy, live=live, now_ms=now_ms)
+    return placed_anew(view, plan, live=live) if why_look is Reason.LOST else None
+
+
+def placed_anew(view: RegistryView, plan: CommittedPlan, *, live: Collection[str]) -> PlacedAnew | None:
+    """Where all of a flow runs that has lost hosts of its plan; None as long as something of it is nowhere."""
+    placed = _at_rest(view, plan, live=live)
+    return PlacedAnew(_where(placed, plan, meant=())) if placed is not None else None
 
 
 def compared(

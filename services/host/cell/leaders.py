@@ -118,7 +118,7 @@ class Leaders:
         self._turns = Turns(body)
         self._succession = Succession(body, self._turns, self._chronicle, params, now_ms=now_ms)
         self._corrections = Corrections(
-            body, self._turns, self._chronicle, fresh=fresh, way_ms=delays.way_ms, now_ms=now_ms
+            body, self._turns, self._chronicle, self._succession, fresh=fresh, way_ms=delays.way_ms, now_ms=now_ms
         )
         self._wishes = Wishes(body, self._turns, self._chronicle, reckoned=self._reckoned, now_ms=now_ms)
         self._pauses_ms = -math.inf
@@ -203,7 +203,7 @@ class Leaders:
         )
 
     def _terms(self, leader: Leader, led: Led, prediction: Prediction, now_ms: int) -> Terms:
-        return Terms(leader.host, led.revision, led.term, led.taps, prediction.excess.ms, now_ms, led.in_vain)
+        return replace(led.terms(leader.host, now_ms), excess_ms=prediction.excess.ms)
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
         """The latency of the flow where it runs, with all that its hops cost and what was learnt there."""
@@ -277,7 +277,8 @@ class Leaders:
         else:
             self._succession.adopt(led, view.plans.get(name), self._surface)
             self._remodel(name, led)
-            await self._corrections.look(led, view, live=self._surface.regions)
+            if name not in self._unexplained:
+                await self._corrections.look(led, view, self._surface)
 
     async def _graph(self, revision: FlowRevision) -> FlowGraph | None:
         """The compiled flow; None if it can't be compiled, which is told once."""

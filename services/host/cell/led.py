@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from services.host.cell.flow_model import FlowModel
+from services.host.cell.plan_words import Terms
 from services.host.cell.predictions import Predictions
 from topics.flow.graph import FlowGraph
 from topics.messages import SegmentTap, VainTry
@@ -42,3 +43,7 @@ class Led:
     def name(self) -> str:
         """The flow's."""
         return self.graph.spec.name
+
+    def terms(self, leader: str, now_ms: int) -> Terms:
+        """What a plan rests on that its leader makes now."""
+        return Terms(leader, self.revision, self.term, self.taps, self.in_vain, now_ms)
