@@ -165,22 +165,12 @@ def weighed(
 
 def proposed(plan: ProposedPlan, now: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history and for whoever asked: what a leader would do, and what the flow takes where it runs."""
-    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
     now_cost_ms = plan.now.cost_ms if plan.now is not None else None
     cost = {"now_cost_ms": now_cost_ms} if now_cost_ms is not None else {}
-    return decision(
-        "proposed",
-        f"plan {plan.hash} of {plan.flow}: {where}",
-        plan.objection or "the leader would do it by itself",
-        by=plan.leader,
-        now_ms=plan.decided_ms,
-        flow=plan.flow,
-        plan=plan.hash,
-        request=request,
-        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms}
-        | cost
-        | {f"{NOW}{name}": value for name, value in now.evidence().items()},
-    )
+    evidence = {"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms} | cost
+    evidence |= {f"{NOW}{name}": value for name, value in now.evidence().items()}
+    what, why = f"plan {plan.hash} of {plan.flow}: {_where(plan)}", plan.objection or "the leader would do it by itself"
+    return _told("proposed", plan, what, why, evidence, request=request)
 
 
 def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> CommittedPlan:
@@ -204,23 +194,9 @@ def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> Comm
 
 def planned(plan: CommittedPlan, prediction: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history: a leader committed a plan."""
-    where = ", ".join(
-        [
-            *(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items())),
-            *(f"{tap.segment} served by {tap.server}" for tap in plan.taps),
-        ]
-    )
-    return decision(
-        "planned",
-        f"plan {plan.hash} of {plan.flow}: {where}",
-        plan.reason,
-        by=plan.leader,
-        now_ms=plan.decided_ms,
-        flow=plan.flow,
-        plan=plan.hash,
-        request=request,
-        evidence={"cost_ms": plan.cost_ms, "epoch": float(plan.epoch)} | prediction.evidence(),
-    )
+    where = ", ".join([_where(plan), *(f"{tap.segment} served by {tap.server}" for tap in plan.taps)])
+    evidence = {"cost_ms": plan.cost_ms, "epoch": float(plan.epoch)} | prediction.evidence()
+    return _told("planned", plan, f"plan {plan.hash} of {plan.flow}: {where}", plan.reason, evidence, request=request)
 
 
 def kept(
@@ -246,16 +222,28 @@ def corrected(plan: CommittedPlan, *, best_cost_ms: float | None, beyond_ms: flo
     now = plan.now or Figures()
     figures = {"now_cost_ms": now.cost_ms, "best_cost_ms": best_cost_ms, "latency_ms": now.latency_ms}
     evidence = {name: value for name, value in figures.items() if value is not None}
-    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+    evidence |= {"beyond_ms": beyond_ms} if now.latency_ms is not None else {}
+    return _told("kept", plan, f"{plan.flow} stays where it is: {_where(plan)}", plan.reason, evidence)
+
+
+def _where(plan: CommittedPlan) -> str:
+    return ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+
+
+def _told(
+    kind: str, plan: CommittedPlan, what: str, why: str, evidence: dict[str, float], *, request: str | None = None
+) -> tuple[Topic[Any], Message]:
+    """A leader's word on a plan, at the time when it made it."""
     return decision(
-        "kept",
-        f"{plan.flow} stays where it is: {where}",
-        plan.reason,
+        kind,
+        what,
+        why,
         by=plan.leader,
         now_ms=plan.decided_ms,
         flow=plan.flow,
         plan=plan.hash,
-        evidence=evidence | ({"beyond_ms": beyond_ms} if now.latency_ms is not None else {}),
+        request=request,
+        evidence=evidence,
     )
 
 
