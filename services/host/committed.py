@@ -7,7 +7,7 @@ beginning, and all its results would come again.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from aiokafka import TopicPartition
@@ -15,6 +15,9 @@ from aiokafka.errors import KafkaError, NoError, NotCoordinatorForGroupError, fo
 from aiokafka.protocol.commit import OffsetFetchRequest
 
 RETRY_S = 0.1
+
+Committed = Callable[[list[TopicPartition]], Awaitable[dict[TopicPartition, tuple[int, str]]]]
+"""The committed offsets of partitions, with their metadata."""
 
 
 async def committed_offsets(

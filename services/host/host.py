@@ -24,7 +24,7 @@ from services.host.pace import Pace
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
 from services.host.segment import DRAIN_S_MAX
-from services.host.task import TaskContext, wall_clock_ms
+from services.host.task_context import TaskContext, wall_clock_ms
 from services.host.tenant import House, Tenant
 from services.host.wanted import Wanted, wanted_of
 from services.isolated.caller import IsolationParams

@@ -30,7 +30,8 @@ from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.streaks import Streaks
 from services.host.takeover import Title, may_fence, recovered
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from services.host.unending import unending
 from services.process.ending import end
 from services.process.outage import told_as_outage

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import structlog
 
+from services.host.committed import Committed
 from services.host.landmarks import Landmarks
 from services.host.memory import Memory
 from services.host.segment_plan import SegmentPlan
 from services.host.snapshot import usable
-from services.host.task import Committed, TaskContext
+from services.host.task_context import TaskContext
 from services.host.task_input import TaskInputs
 from services.host.writer import Writer
 from services.process.ending import end

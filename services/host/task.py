@@ -11,72 +11,37 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from aiokafka import TopicPartition
 
 from services.host.commit_times import CommitTimes
+from services.host.committed import Committed
 from services.host.dead_letters import DeadLetters
 from services.host.edge_headers import RESTS
 from services.host.fetch import Block, Record
 from services.host.inbox import FetchedBlock, Inbox, Order, joined
 from services.host.landmarks import Landmarks
-from services.host.memory import TEMPORARY, Memory
+from services.host.memory import Memory
 from services.host.meter import LastReport
-from services.host.pace import FULL_PACE, Pace
 from services.host.portions import Portions
 from services.host.progress import Progress
 from services.host.segment_plan import SegmentPlan
 from services.host.set_aside import late_records
 from services.host.streaks import Streaks
+from services.host.task_context import TaskContext
 from services.host.task_input import Parcel, TaskInputs, from_offset
 from services.host.task_output import TaskOutputs
-from services.host.writer import Writer, WriterParams
-from services.isolated.caller import IsolatedCaller, IsolationParams
+from services.host.writer import Writer
 from services.operators.batch import Batch
-from services.operators.calls import Caller
 from services.operators.failure import Failure
 from services.operators.slices import Slices
-from topics.flow import specs
 from topics.messages import OperatorMetrics, Origin
 
 TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
-
-ClockMs = Callable[[], int]
-Committed = Callable[[list[TopicPartition]], Awaitable[dict[TopicPartition, tuple[int, str]]]]
-"""The committed offsets of partitions, with their metadata."""
-
-
-def wall_clock_ms() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class TaskContext:
-    """What all tasks of a host share. `broker_ms`: the brokers' time, as well as it is known here."""
-
-    bootstrap: str
-    allow: tuple[str, ...] = ()
-    now_ms: ClockMs = wall_clock_ms
-    broker_ms: Callable[[], float] = wall_clock_ms
-    writer: WriterParams = field(default_factory=WriterParams)
-    isolation: IsolationParams = field(default_factory=IsolationParams)
-    state_folder: Path = TEMPORARY
-    pace: Pace = FULL_PACE
-
-    def memory(self, plan: SegmentPlan, partition: int) -> Memory:
-        """An empty one."""
-        return Memory(plan, partition, bootstrap=self.bootstrap, caller=self.caller, folder=self.state_folder)
-
-    def caller(self, spec: specs.Python) -> Caller:
-        """What calls a user's function: from a process of its own."""
-        return IsolatedCaller(spec, allow=self.allow, params=self.isolation)
 
 
 class Task:

@@ -21,7 +21,7 @@ from services.host.segment import DRAIN_S_MAX, Segment
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.takeover import Title
-from services.host.task import TaskContext
+from services.host.task_context import TaskContext
 from services.host.wanted import Terms, Wanted
 from services.process.broker import Broker
 from topics.flow.specs import Python

@@ -48,6 +48,7 @@ from topics.messages import (
     Sketch,
     StandbyStatus,
     TappedEdge,
+    VainTry,
     version_of,
 )
 from topics.topic import Topic
@@ -141,6 +142,7 @@ SAMPLES: tuple[Message, ...] = (
         now=Figures(latency_ms=14.5, cost_ms=29.0, network_bytes=5_200.0),
         then=Figures(latency_ms=10.25, cost_ms=21.5, network_bytes=1_300.0),
         corrects="fedcba9876543210",
+        in_vain=(VainTry("top-talkers.bbbb", "edge-3", 2, 1_763_264_634_000, by_person=True),),
     ),
     ProposedPlan(
         flow="top-talkers",
@@ -163,6 +165,7 @@ SAMPLES: tuple[Message, ...] = (
         objection="20.50 ms is not better than 21.50 ms by the factor 1.2",
         taps=(SegmentTap("top-talkers.dddd", "all-talkers", "all-talkers.cccc"),),
         corrects="fedcba9876543210",
+        in_vain=(VainTry("top-talkers.bbbb", "edge-3", 2, 1_763_264_634_000, by_person=True),),
     ),
     AntEnvelope(target="edge-1", mac=bytes(range(32)), sealed=b"\x92\x01\xc0"),
     Policy(subject="flow", name="top-talkers", policy="approve", changed_ms=1_763_264_600_500, changed_by="ada"),

@@ -24,7 +24,7 @@ from topics.messages.models import (
 )
 from topics.messages.moves import Handover, MovePhase, MoveRecord, StandbyStatus
 from topics.messages.placements import Placement, SegmentTap, TappedEdge
-from topics.messages.plans import Alternative, CommittedPlan, Figures, ProposedPlan, SegmentMove
+from topics.messages.plans import Alternative, CommittedPlan, Figures, ProposedPlan, SegmentMove, VainTry
 from topics.messages.segments import SegmentState, SegmentStatus, SegmentStep
 from topics.messages.setaside import DeadLetter, Header, LateRecord
 from topics.messages.sketch import Moments, Sketch
@@ -82,6 +82,7 @@ __all__ = [
     "SlackModel",
     "StandbyStatus",
     "TappedEdge",
+    "VainTry",
     "clip",
     "version_of",
 ]

@@ -8,6 +8,9 @@ from topics.messages.base import Amount, Count, Message, Name, Positive, Text, T
 from topics.messages.placements import SegmentTap
 
 ALTERNATIVES_MAX = 16
+IN_VAIN_MAX = 64
+TRIES_MAX = 16
+"""Leaders wait their longest between two tries long before so many."""
 
 Basis = Literal["measured", "partly measured", "modelled", "default", "floor"]
 """Where a number that the ants reckoned with came from."""
@@ -41,6 +44,19 @@ class Figures(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     network_bytes: Amount | None = None
 
 
+class VainTry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A segment did not get to a host that plans wanted it on: how often, and when that was last known.
+
+    `by_person`: somebody wanted it elsewhere.
+    """
+
+    segment: Name
+    host: Name
+    tries: Annotated[int, msgspec.Meta(ge=1, le=TRIES_MAX)]
+    at_ms: TimeMs
+    by_person: bool = False
+
+
 class CommittedPlan(Message, frozen=True, kw_only=True):
     """The newest plan of a flow at one of its revisions. `hosts` says where each segment runs; none: the flow ended.
 
@@ -53,7 +69,8 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
       `noc.busy_share`. Who approves the plan later is told what has changed of them;
     - `now` is what the flow cost where it ran then, `then` what it would cost by this plan;
     - `corrects`: the hash of the plan before, which was not carried out. This one says what runs instead: nothing moves
-      for it, whatever the flow's policy.
+      for it, whatever the flow's policy;
+    - `in_vain`: what earlier plans wanted and did not get, the newest last. Whoever leads next does not try it at once.
     """
 
     flow: Name
@@ -75,6 +92,7 @@ class CommittedPlan(Message, frozen=True, kw_only=True):
     now: Figures | None = None
     then: Figures | None = None
     corrects: Name | None = None
+    in_vain: Annotated[tuple[VainTry, ...], msgspec.Meta(max_length=IN_VAIN_MAX)] = ()
 
 
 class ProposedPlan(CommittedPlan, frozen=True, kw_only=True):

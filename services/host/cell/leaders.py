@@ -32,8 +32,8 @@ from placement.leader_events import (
 from placement.leader_params import LIVE_LEADER, LeaderParams
 from placement.leader_phases import Phase
 from services.host.cell.body import CellBody, Decided, brain_ms
-from services.host.cell.carried_out import not_carried_out
 from services.host.cell.chronicle import Chronicle, Publish
+from services.host.cell.corrections import Corrections
 from services.host.cell.delays import Delays
 from services.host.cell.flow_model import FlowModel, model_flow
 from services.host.cell.known_models import KnownModels, is_warning
@@ -42,8 +42,6 @@ from services.host.cell.pins import pin
 from services.host.cell.plan_words import (
     Reckoned,
     Terms,
-    corrected,
-    corrected_plan,
     ended_plan,
     plan_message,
     proposal_message,
@@ -118,7 +116,10 @@ class Leaders:
         self._unexplained: dict[str, GaveUp] = {}
         self._chronicle = Chronicle(body.host, publish, now_ms=now_ms)
         self._turns = Turns(body)
-        self._succession = Succession(body, self._turns, self._chronicle, params)
+        self._succession = Succession(body, self._turns, self._chronicle, params, now_ms=now_ms)
+        self._corrections = Corrections(
+            body, self._turns, self._chronicle, self._succession, fresh=fresh, way_ms=delays.way_ms, now_ms=now_ms
+        )
         self._wishes = Wishes(body, self._turns, self._chronicle, reckoned=self._reckoned, now_ms=now_ms)
         self._pauses_ms = -math.inf
         """When leaders were last told what moves cost."""
@@ -178,7 +179,7 @@ class Leaders:
             terms = self._terms(leader, led, prediction, now_ms)
             self._chronicle.committed(plan_message(decided, led.model, self._reckoned(), terms), prediction)
         elif isinstance(decided, Corrected):
-            self._correct(leader, led, decided, now_ms)
+            self._corrections.tell(leader, led, decided, self._view.plans[flow])
         elif isinstance(decided, Proposed):
             led.now_cost_ms = decided.now_cost_ms
             prediction = self._prediction(leader, led, decided.now_own_ms)
@@ -187,15 +188,6 @@ class Leaders:
         elif isinstance(decided, Withdrawn):
             self._chronicle.ended(ended_plan(leader, revision=led.revision, term=led.term, now_ms=now_ms))
         log.info("a leader decided", flow=flow, decision=type(decided).__name__, why=getattr(decided, "why", None))
-
-    def _correct(self, leader: Leader, led: Led, decided: Corrected, now_ms: int) -> None:
-        """Tell what runs as a plan of its own: cells book by plans, and whoever leads next begins with one."""
-        before, hops = self._view.plans[decided.flow], led.model.hops
-        plan = corrected_plan(decided, before, leader=leader.host, term=led.term, now_ms=now_ms)
-        known_ms = plan.now.cost_ms if plan.now is not None else None
-        led.now_cost_ms = math.nan if known_ms is None else known_ms
-        beyond_ms = hops.beyond_ms(leader.flow.graph, leader.running, self._delays.way_ms)
-        self._chronicle.corrected(plan, corrected(plan, before, beyond_ms=beyond_ms))
 
     @property
     def has_news(self) -> bool:
@@ -211,7 +203,7 @@ class Leaders:
         )
 
     def _terms(self, leader: Leader, led: Led, prediction: Prediction, now_ms: int) -> Terms:
-        return Terms(leader.host, led.revision, led.term, led.taps, prediction.excess.ms, now_ms)
+        return replace(led.terms(leader.host, now_ms), excess_ms=prediction.excess.ms)
 
     def _prediction(self, leader: Leader, led: Led, own_ms: float) -> Prediction:
         """The latency of the flow where it runs, with all that its hops cost and what was learnt there."""
@@ -285,17 +277,8 @@ class Leaders:
         else:
             self._succession.adopt(led, view.plans.get(name), self._surface)
             self._remodel(name, led)
-            await self._tell_if_not_carried_out(name, led, view)
-
-    async def _tell_if_not_carried_out(self, name: str, led: Led, view: RegistryView) -> None:
-        """A leader takes its plan for what runs. Where it does not run like that it must know (decision 320)."""
-        leader, live = self._body.leaders[name], self._surface.regions
-        if not_carried_out(view, led, leader, live=live, now_ms=self._now_ms()) is None:
-            return
-        await self._fresh()  # what was read last may be older than what is told of it
-        news = not_carried_out(view, led, leader, live=live, now_ms=self._now_ms())
-        if news is not None:
-            self._turns.soon(name, news)
+            if name not in self._unexplained:
+                await self._corrections.look(led, view, self._surface)
 
     async def _graph(self, revision: FlowRevision) -> FlowGraph | None:
         """The compiled flow; None if it can't be compiled, which is told once."""

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from services.host.cell.flow_model import FlowModel
+from services.host.cell.plan_words import Terms
 from services.host.cell.predictions import Predictions
 from topics.flow.graph import FlowGraph
-from topics.messages import SegmentTap
+from topics.messages import SegmentTap, VainTry
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,15 @@ class Led:
     """Of where it runs, as ants measured it last."""
     warned_at_s: int = 0
     """The second of the last hot-spot forecast that it should leave by."""
+    in_vain: tuple[VainTry, ...] = ()
+    """What plans of this revision wanted and did not get."""
     predictions: Predictions = field(default_factory=Predictions)
 
     @property
     def name(self) -> str:
         """The flow's."""
         return self.graph.spec.name
+
+    def terms(self, leader: str, now_ms: int) -> Terms:
+        """What a plan rests on that its leader makes now."""
+        return Terms(leader, self.revision, self.term, self.taps, self.in_vain, now_ms)

@@ -12,14 +12,24 @@ from placement.admission import Refusal
 from placement.leader import Leader
 from placement.leader_attempt import Reason
 from placement.leader_events import Alternative as PassedOver
-from placement.leader_events import Corrected, GaveUp, Proposed, Published, Stayed
-from placement.model import Flow
+from placement.leader_events import GaveUp, Proposed, Published, Stayed
+from placement.model import Flow, Plan
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_grounds import Way, grounds, network_bytes
 from services.host.cell.predictions import Prediction
 from services.registry.decisions import WEIGHED, decision
 from services.registry.told_latency import NOW
-from topics.messages import Alternative, CommittedPlan, Figures, Message, ProposedPlan, SegmentMove, SegmentTap, clip
+from topics.messages import (
+    Alternative,
+    CommittedPlan,
+    Figures,
+    Message,
+    ProposedPlan,
+    SegmentMove,
+    SegmentTap,
+    VainTry,
+    clip,
+)
 from topics.messages.plans import ALTERNATIVES_MAX, Basis
 from topics.topic import Topic
 
@@ -35,15 +45,16 @@ class Reckoned:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a leader's plan rests on beside what its ants found: of which revision, under which lease, when, with which
-    taps. `excess_ms`: what the flow takes beyond the model, there as here."""
+    """What a leader's plan rests on beside what its ants found: of which revision, under which lease, with which taps,
+    after what was tried in vain, when. `excess_ms`: what the flow takes beyond the model, there as here."""
 
     leader: str
     revision: int
     term: int
     taps: tuple[SegmentTap, ...]
-    excess_ms: float
+    in_vain: tuple[VainTry, ...]
     now_ms: int
+    excess_ms: float = 0.0
 
 
 def plan_message(published: Published, model: FlowModel, reckoned: Reckoned, terms: Terms) -> CommittedPlan:
@@ -58,29 +69,37 @@ def proposal_message(proposed: Proposed, model: FlowModel, reckoned: Reckoned, t
     return ProposedPlan(reason=Reason.PROPOSE.value, objection=proposed.objection, **found)
 
 
-def corrected_plan(correct: Corrected, before: CommittedPlan, *, leader: str, term: int, now_ms: int) -> CommittedPlan:
-    """What runs instead of a plan that was not carried out. What it costs is known if nothing has moved at all."""
-    hosts = {task: host for _, task, host in correct.plan.placement.spots}
+def unmoved(plan: Plan, before: CommittedPlan) -> Figures:
+    """What a flow costs where it runs after a plan was not carried out: that is known if nothing has moved at all."""
     ran = before.hosts | {move.segment: move.origin for move in before.moves if move.target is not None}
-    known = before.now if before.now is not None and hosts == ran else Figures()
+    return before.now if before.now is not None and _hosts(plan) == ran else Figures()
+
+
+def corrected_plan(plan: Plan, before: CommittedPlan, known: Figures, reason: str, terms: Terms) -> CommittedPlan:
+    """What runs instead of the plan before. `known`: of what it costs there."""
     return msgspec.structs.replace(
         before,
-        epoch=correct.plan.epoch,
-        hash=correct.plan.hash,
-        hosts=hosts,
+        epoch=plan.epoch,
+        hash=plan.hash,
+        hosts=_hosts(plan),
         moves=(),
         cost_ms=known.cost_ms or 0.0,
         latency_ms=known.latency_ms or 0.0,
-        reason=clip(f"plan {before.hash} was not carried out: {correct.why}"),
-        leader=leader,
-        term=term,
-        decided_ms=now_ms,
+        reason=clip(reason),
+        leader=terms.leader,
+        term=terms.term,
+        decided_ms=terms.now_ms,
         alternatives=(),
         grounds={},
         now=known,
         then=known,
         corrects=before.hash,
+        in_vain=terms.in_vain,
     )
+
+
+def _hosts(plan: Plan) -> dict[str, str]:
+    return {task: host for _, task, host in plan.placement.spots}
 
 
 def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, terms: Terms) -> dict[str, Any]:
@@ -102,9 +121,10 @@ def _found(found: Published | Proposed, model: FlowModel, reckoned: Reckoned, te
         "term": terms.term,
         "decided_ms": terms.now_ms,
         "taps": terms.taps,
+        "in_vain": terms.in_vain,
         "epoch": plan.epoch,
         "hash": plan.hash,
-        "hosts": {task: host for _, task, host in plan.placement.spots},
+        "hosts": _hosts(plan),
         "moves": tuple(SegmentMove(move.task, move.origin, move.target) for move in plan.moves),
         "cost_ms": _finite(found.cost_ms),
         "latency_ms": _finite(found.own_ms + hops_ms),
@@ -145,22 +165,12 @@ def weighed(
 
 def proposed(plan: ProposedPlan, now: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history and for whoever asked: what a leader would do, and what the flow takes where it runs."""
-    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
     now_cost_ms = plan.now.cost_ms if plan.now is not None else None
     cost = {"now_cost_ms": now_cost_ms} if now_cost_ms is not None else {}
-    return decision(
-        "proposed",
-        f"plan {plan.hash} of {plan.flow}: {where}",
-        plan.objection or "the leader would do it by itself",
-        by=plan.leader,
-        now_ms=plan.decided_ms,
-        flow=plan.flow,
-        plan=plan.hash,
-        request=request,
-        evidence={"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms}
-        | cost
-        | {f"{NOW}{name}": value for name, value in now.evidence().items()},
-    )
+    evidence = {"cost_ms": plan.cost_ms, "latency_ms": plan.latency_ms} | cost
+    evidence |= {f"{NOW}{name}": value for name, value in now.evidence().items()}
+    what, why = f"plan {plan.hash} of {plan.flow}: {_where(plan)}", plan.objection or "the leader would do it by itself"
+    return _told("proposed", plan, what, why, evidence, request=request)
 
 
 def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> CommittedPlan:
@@ -184,23 +194,9 @@ def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> Comm
 
 def planned(plan: CommittedPlan, prediction: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history: a leader committed a plan."""
-    where = ", ".join(
-        [
-            *(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items())),
-            *(f"{tap.segment} served by {tap.server}" for tap in plan.taps),
-        ]
-    )
-    return decision(
-        "planned",
-        f"plan {plan.hash} of {plan.flow}: {where}",
-        plan.reason,
-        by=plan.leader,
-        now_ms=plan.decided_ms,
-        flow=plan.flow,
-        plan=plan.hash,
-        request=request,
-        evidence={"cost_ms": plan.cost_ms, "epoch": float(plan.epoch)} | prediction.evidence(),
-    )
+    where = ", ".join([_where(plan), *(f"{tap.segment} served by {tap.server}" for tap in plan.taps)])
+    evidence = {"cost_ms": plan.cost_ms, "epoch": float(plan.epoch)} | prediction.evidence()
+    return _told("planned", plan, f"plan {plan.hash} of {plan.flow}: {where}", plan.reason, evidence, request=request)
 
 
 def kept(
@@ -220,21 +216,34 @@ def kept(
     )
 
 
-def corrected(plan: CommittedPlan, before: CommittedPlan, *, beyond_ms: float) -> tuple[Topic[Any], Message]:
-    """For the history: a plan was not carried out, and where the flow runs. `beyond_ms`: behind the last segments."""
+def corrected(plan: CommittedPlan, *, best_cost_ms: float | None, beyond_ms: float) -> tuple[Topic[Any], Message]:
+    """For the history: a flow does not run as planned, and where it does. `best_cost_ms`: of a place that it did not
+    get to; `beyond_ms`: behind the last segments."""
     now = plan.now or Figures()
-    figures = {"now_cost_ms": now.cost_ms, "best_cost_ms": before.cost_ms, "latency_ms": now.latency_ms}
+    figures = {"now_cost_ms": now.cost_ms, "best_cost_ms": best_cost_ms, "latency_ms": now.latency_ms}
     evidence = {name: value for name, value in figures.items() if value is not None}
-    where = ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+    evidence |= {"beyond_ms": beyond_ms} if now.latency_ms is not None else {}
+    return _told("kept", plan, f"{plan.flow} stays where it is: {_where(plan)}", plan.reason, evidence)
+
+
+def _where(plan: CommittedPlan) -> str:
+    return ", ".join(f"{segment} on {host}" for segment, host in sorted(plan.hosts.items()))
+
+
+def _told(
+    kind: str, plan: CommittedPlan, what: str, why: str, evidence: dict[str, float], *, request: str | None = None
+) -> tuple[Topic[Any], Message]:
+    """A leader's word on a plan, at the time when it made it."""
     return decision(
-        "kept",
-        f"{plan.flow} stays where it is: {where}",
-        plan.reason,
+        kind,
+        what,
+        why,
         by=plan.leader,
         now_ms=plan.decided_ms,
         flow=plan.flow,
         plan=plan.hash,
-        evidence=evidence | ({"beyond_ms": beyond_ms} if now.latency_ms is not None else {}),
+        request=request,
+        evidence=evidence,
     )
 
 

@@ -1,12 +1,13 @@
 """Succession: what a leader begins with, and what becomes of the one before it.
 
-A leader that takes a flow over begins with what the registry knows, the running plan and its epoch, and publishes that
-plan under its own term: what the leader before may still have on its way then counts for nothing. Another one follows
-here, too, where the flow has changed or a person has approved a plan: a leader has its flow and its plan from birth.
-Whoever follows, epochs count on.
+A leader that takes a flow over begins with what the registry knows, the running plan, its epoch and what plans did not
+get, and publishes that plan under its own term: what the leader before may still have on its way then counts for
+nothing. Another one follows here, too, where the flow has changed, a person has approved a plan or others have placed
+what was lost: a leader has its flow and its plan from birth. Whoever follows, epochs count on.
 """
 
 import math
+from collections.abc import Callable, Mapping
 
 import msgspec
 import structlog
@@ -21,6 +22,7 @@ from services.host.cell.body import CellBody, brain_ms
 from services.host.cell.chronicle import Chronicle
 from services.host.cell.led import Led, Surface
 from services.host.cell.turns import Turns
+from services.host.cell.vain_tries import recall
 from topics.messages import CommittedPlan
 
 log = structlog.get_logger(__name__)
@@ -29,15 +31,25 @@ log = structlog.get_logger(__name__)
 class Succession:
     """Of the leaders of one host: each of its methods lets a new leader live in the body. `plan`: the registry's."""
 
-    def __init__(self, body: CellBody, turns: Turns, chronicle: Chronicle, params: LeaderParams) -> None:
+    def __init__(
+        self,
+        body: CellBody,
+        turns: Turns,
+        chronicle: Chronicle,
+        params: LeaderParams,
+        *,
+        now_ms: Callable[[], float],
+    ) -> None:
         self._body = body
         self._turns = turns
         self._chronicle = chronicle
         self._params = params
+        self._now_ms = now_ms
 
     def begin(self, led: Led, plan: CommittedPlan | None, surface: Surface) -> None:
         """Take a flow over with what the registry knows of it."""
         name, running = led.name, _running(plan, led)
+        led.in_vain = plan.in_vain if plan is not None and plan.revision == led.revision else ()
         self._lead(led, surface, last_epoch=plan.epoch if plan is not None else 0, running=running)
         if plan is not None and running is not None and plan.term < led.term:
             self._chronicle.taken_over(msgspec.structs.replace(plan, term=led.term, leader=self._body.host))
@@ -73,10 +85,15 @@ class Succession:
         if running.epoch < before.plan.epoch or running.placement == before.plan.placement:
             return  # it has yet to be read what this leader committed, or this is it
         log.info("goes on with an approved plan", flow=name, epoch=running.epoch)
-        self._body.retire(name)
+        self.lead_on(led, running, surface)
+
+    def lead_on(self, led: Led, running: Plan, surface: Surface) -> None:
+        """Go on with what runs now, whatever the leader thought that runs or looked for."""
+        before = self._body.leaders[led.name]
+        self._body.retire(led.name)
         self._lead(led, surface, last_epoch=max(before.epoch, running.epoch), running=running)
         led.now_cost_ms = math.nan
-        self._look_around_later(name)
+        self._look_around_later(led.name)
 
     def _lead(self, led: Led, surface: Surface, *, last_epoch: int, running: Plan | None) -> None:
         leader = Leader(
@@ -89,6 +106,7 @@ class Succession:
             running=running,
             home=self._body.host,
         )
+        recall(led.in_vain, leader, now_ms=brain_ms(), broker_ms=self._now_ms())
         self._body.lead(leader)
 
     def _look_around_later(self, name: str) -> None:
@@ -102,5 +120,9 @@ def _running(plan: CommittedPlan | None, led: Led) -> Plan | None:
     names = {task.name for task in led.model.flow.tasks}
     if plan is None or plan.revision != led.revision or set(plan.hosts) != names or set(plan.taps) != set(led.taps):
         return None
-    spots = {(plan.flow, segment): host for segment, host in plan.hosts.items()}
-    return Plan(plan.flow, plan.epoch, Placement.of(spots), ())
+    return running_plan(plan.flow, plan.epoch, plan.hosts)
+
+
+def running_plan(flow: str, epoch: int, hosts: Mapping[str, str]) -> Plan:
+    """What a leader begins with that goes on from there. `hosts`: of each segment."""
+    return Plan(flow, epoch, Placement.of({(flow, segment): host for segment, host in hosts.items()}), ())

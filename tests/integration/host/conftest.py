@@ -15,7 +15,7 @@ from services.host.changelog import changelog_topics
 from services.host.plan_topics import declarations
 from services.host.segment import Segment
 from services.host.segment_plan import SegmentPlan, plan_segment
-from services.host.task import ClockMs, TaskContext, wall_clock_ms
+from services.host.task_context import ClockMs, TaskContext, wall_clock_ms
 from services.operators.wiring import segment_program
 from topics import admin
 from topics.flow.file import parse_graph

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from services.host.task import wall_clock_ms
+from services.host.task_context import wall_clock_ms
 from tests.chaos.observed import Observer, Row
 from topics.names import dead_letter_topic
 from topics.topic import DAY_MS, HOUR_MS

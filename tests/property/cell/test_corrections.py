@@ -1,13 +1,13 @@
 """Whatever became of a plan's moves: one correction, and then leader and registry agree and nothing moves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.leader_events import NotCarriedOut
-from services.host.cell.carried_out import UNAPPROVED_MS, compared
+from services.host.cell.carried_out import UNAPPROVED_MS, compared, placed_anew
 from services.placement.conductor import Conductor
 from services.placement.params import PlacementParams
 from services.placement.situation import KnownFlow, Situation
@@ -52,11 +52,6 @@ def placed(slot: tuple[str, int], host: str, plan: str) -> Placement:
     )
 
 
-def corrected(plan: CommittedPlan, news: NotCarriedOut) -> CommittedPlan:
-    about: dict[str, Any] = {"epoch": plan.epoch + 1, "hash": "corrected", "corrects": plan.hash}
-    return msgspec.structs.replace(plan, hosts=plan.hosts | dict(news.where), decided_ms=NOW_MS, **about)
-
-
 @given(
     wanted=st.tuples(*(hosts for _ in SEGMENTS)),
     runs=st.tuples(*(hosts for _ in SLOTS)),
@@ -77,15 +72,10 @@ def test_a_correction_moves_nothing_and_needs_no_other(
     age_ms: int,
 ) -> None:
     """Else leader and placement service would go on correcting each other for ever."""
-    view = RegistryView()
-    for host in HOSTS:
-        view.take(registration(host))
-    view.take(FLOW)
-    view.take(Policy(subject="flow", name="shop", policy=policy, changed_ms=0))
     plan = committed_plan(
         "shop", dict(zip(SEGMENTS, wanted, strict=True)), epoch=5, hash="new", decided_ms=NOW_MS - age_ms
     )
-    view.take(plan)
+    view = registry(plan, policy)
     for slot, host, hash_, phase in zip(SLOTS, runs, under, ended, strict=True):
         view.take(placed(slot, host, hash_))
         if phase is not None:
@@ -96,13 +86,52 @@ def test_a_correction_moves_nothing_and_needs_no_other(
     if news is None:
         return
     assert all(host != plan.hosts[segment] for segment, host in news.where)
-    correction = corrected(plan, news)
+    assert_nothing_follows(view, plan, dict(news.where), policy, live=HOSTS)
+
+
+@given(
+    wanted=st.tuples(*(hosts for _ in SEGMENTS)),
+    heirs=st.tuples(*(st.sampled_from(["b", "c"]) for _ in SLOTS)),
+    policy=st.sampled_from(["auto", "approve", "freeze"]),
+)
+def test_what_was_placed_anew_after_a_loss_stays_there_when_its_leader_says_so(
+    *, wanted: tuple[str, ...], heirs: tuple[str, ...], policy: Any
+) -> None:
+    """Wherever failover has put the partitions: a leader that leads on from there would else be corrected."""
+    plan = committed_plan("shop", dict(zip(SEGMENTS, wanted, strict=True)), epoch=5, hash="new", decided_ms=0)
+    view = registry(plan, policy)
+    for slot, host in zip(SLOTS, heirs, strict=True):
+        view.take(placed(slot, host, "new"))
+    news = placed_anew(view, plan, live={"b", "c"})
+    assert news is not None
+    assert set(news.hosts.values()) <= {"b", "c"}
+    assert_nothing_follows(view, plan, news.hosts, policy, live=("b", "c"))
+
+
+def registry(plan: CommittedPlan, policy: Any) -> RegistryView:
+    """The flow, its plan and policy, and hosts; nothing is placed yet."""
+    view = RegistryView()
+    for host in HOSTS:
+        view.take(registration(host))
+    for message in (FLOW, Policy(subject="flow", name="shop", policy=policy, changed_ms=0), plan):
+        view.take(message)
+    return view
+
+
+def assert_nothing_follows(
+    view: RegistryView, plan: CommittedPlan, where: dict[str, str], policy: Any, *, live: Sequence[str]
+) -> None:
+    """Once what runs is a plan, nobody moves anything for it, and it is not corrected."""
+    about: dict[str, Any] = {"epoch": plan.epoch + 1, "hash": "corrected", "corrects": plan.hash}
+    correction = msgspec.structs.replace(plan, hosts=plan.hosts | where, decided_ms=NOW_MS, **about)
     view.take(correction)
     before = {slot: (each.host, each.epoch) for slot, each in view.placements.items()}
     known = KnownFlow(FLOW, GRAPH, dict.fromkeys(SEGMENTS, 2), {"orders": 2})
     conductor = Conductor(PlacementParams("p", "nowhere:1"), view)
+    lost_ms = dict.fromkeys(set(HOSTS) - set(live), 0)
     for later_ms in (0, 100, 7_200_000):
-        entries = conductor.look(Situation(view, NOW_MS + later_ms, frozenset(HOSTS), {}, {"shop": known}, {"shop": 1}))
+        situation = Situation(view, NOW_MS + later_ms, frozenset(live), lost_ms, {"shop": known}, {"shop": 1})
+        entries = conductor.look(situation)
         assert [] == [message for _, message in entries if isinstance(message, MoveRecord)]
         assert before == {slot: (each.host, each.epoch) for slot, each in view.placements.items()}
-        assert compared(view, correction, policy, live=HOSTS, now_ms=NOW_MS + later_ms) is None
+        assert compared(view, correction, policy, live=live, now_ms=NOW_MS + later_ms) is None

@@ -5,19 +5,31 @@ from collections.abc import Callable, Collection, Coroutine
 from random import Random
 from typing import Any
 
+import msgspec
+
+from placement import model
 from placement.leader import Leader
 from placement.leader_events import Proposed
-from placement.model import Placement, Plan
 from services.host.cell.body import CellBody, Decided
 from services.host.cell.delays import Delays
 from services.host.cell.leaders import Leaders
 from services.host.cell.led import Surface
 from services.registry.lease import lease_of
 from services.registry.view import RegistryView
-from tests.unit.registry_messages import committed_plan
+from tests.unit.registry_messages import committed_plan, move_record
 from topics.ants.envelope import Travelling
 from topics.flow.file import parse_graph
-from topics.messages import CommittedPlan, Decision, FlowRevision, Message, ProposedPlan, Request
+from topics.messages import (
+    CommittedPlan,
+    Decision,
+    Figures,
+    FlowRevision,
+    Message,
+    Placement,
+    ProposedPlan,
+    Request,
+    SegmentMove,
+)
 from topics.topic import Topic
 
 TEXT = """
@@ -30,6 +42,7 @@ sinks:
   out: {input: large, topic: out, at: b}
 """
 REGIONS = {"a": "r", "b": "r", "c": "r"}
+BUDGET = "a pause of 900 ms is predicted, and flow talk allows 500 ms"
 
 
 def revision(name: str = "talk", *, at: str = "a", number: int = 1, state: str = "submitted") -> FlowRevision:
@@ -47,6 +60,11 @@ def revision(name: str = "talk", *, at: str = "a", number: int = 1, state: str =
 def plan_for(flow: FlowRevision, host: str, *, epoch: int = 4, term: int = 1) -> CommittedPlan:
     hosts = {segment.id: host for segment in parse_graph(flow.text).segments}
     return committed_plan(flow.flow, hosts, revision=flow.revision, epoch=epoch, leader="z", term=term)
+
+
+def placed(segment: str, partition: int, host: str | None, **about: Any) -> Placement:
+    rest: dict[str, Any] = {"epoch": 1, "revision": 1, "operators": ("o",), "placed_ms": 0, "plan": "old"}
+    return Placement(segment=segment, partition=partition, host=host, flow="talk", **rest | about)
 
 
 class Keeper:
@@ -147,13 +165,32 @@ class Ground:
         await self.arrange()
         leader = self.body.leaders["talk"]
         assert leader.plan is not None
-        new = Placement.of({("talk", task.name): target for task in leader.flow.tasks})
-        plan = Plan.between("talk", leader.epoch + 1, leader.plan.placement, new)
+        new = model.Placement.of({("talk", task.name): target for task in leader.flow.tasks})
+        plan = model.Plan.between("talk", leader.epoch + 1, leader.plan.placement, new)
         self.leaders.decided(leader, Proposed(plan, 2.5, 1.5, 5.0, 4.0, None))
         await self.arrange()
         (proposal,) = self.proposals()
         self.view.take(proposal)
         return proposal
+
+
+def in_vain(ground: Ground, phase: str = "abandoned") -> CommittedPlan:
+    """talk is led here under term 7 and runs on b; its plan wants it on c, and the move has ended."""
+    flow = revision()
+    ground.submit(flow)
+    segment = next(iter(plan_for(flow, "c").hosts))
+    wanted = msgspec.structs.replace(
+        plan_for(flow, "c", term=7),
+        moves=(SegmentMove(segment, "b", "c"),),
+        now=Figures(latency_ms=30.0, cost_ms=40.0),
+        cost_ms=20.0,
+    )
+    ground.view.plans["talk"] = wanted
+    for partition in range(2):
+        ground.view.take(placed(segment, partition, "b"))
+        about = {"move": f"m{partition}", "partition": partition, "origin": "b", "target": "c", "plan": wanted.hash}
+        ground.view.take(move_record("talk", segment, phase=phase, trouble=BUDGET, **about))
+    return wanted
 
 
 def play(story: Callable[[Ground], Coroutine[Any, Any, None]]) -> None:

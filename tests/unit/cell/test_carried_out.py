@@ -16,17 +16,11 @@ from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.carried_out import UNAPPROVED_MS, UNBEGUN_MS, compared
 from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
-from tests.unit.cell.ground import Ground, plan_for, play, revision
+from tests.unit.cell.ground import BUDGET, Ground, in_vain, placed, play
 from tests.unit.registry_messages import committed_plan, move_record
-from topics.messages import CommittedPlan, Figures, Placement, Policy, SegmentMove
+from topics.messages import Policy
 
 PLAN = committed_plan("talk", {"s": "c", "t": "c"}, epoch=5, hash="new", decided_ms=1_000)
-BUDGET = "a pause of 900 ms is predicted, and flow talk allows 500 ms"
-
-
-def placed(segment: str, partition: int, host: str | None, **about: Any) -> Placement:
-    rest: dict[str, Any] = {"epoch": 1, "revision": 1, "operators": ("o",), "placed_ms": 0, "plan": "old"}
-    return Placement(segment=segment, partition=partition, host=host, flow="talk", **rest | about)
 
 
 def registry(hosts: dict[tuple[str, int], str | None], *moves: dict[str, Any]) -> RegistryView:
@@ -58,7 +52,7 @@ def test_moves_that_have_all_ended_elsewhere_tell_where_it_runs_and_why() -> Non
         ({("s", 0): "b", ("t", 0): "c"}, [{}, {"segment": "t", "phase": "returning"}]),
         ({("s", 0): "b", ("t", 0): "c"}, []),
         ({("s", 0): "b", ("t", 0): "c"}, [{"plan": "old"}]),
-        ({("s", 0): "b", ("s", 1): "c", ("t", 0): "c"}, [{}]),
+        ({("s", 0): "b", ("s", 1): "c", ("s", 2): "c", ("t", 0): "c"}, [{}]),
         ({("s", 0): "b"}, [{}]),
         ({("s", 0): "b", ("t", 0): None}, [{}]),
         ({("s", 0): "dead", ("t", 0): "c"}, [{}]),
@@ -69,7 +63,7 @@ def test_moves_that_have_all_ended_elsewhere_tell_where_it_runs_and_why() -> Non
         "another move is under way",
         "nobody has begun yet",
         "only moves of the plan before have ended",
-        "a partition has arrived",
+        "most partitions have arrived",
         "not all of it runs",
         "nobody owns a partition",
         "a host is gone",
@@ -116,11 +110,21 @@ def test_a_first_plan_that_can_no_longer_be_approved_is_told_as_well(running: in
     assert looked(view, "auto", age_ms=UNAPPROVED_MS) is None, "the placement service is about to start it"
 
 
+WISH = {"phase": "done", "origin": "c", "target": "d", "request": "r", "reason": "ada asked for it", "trouble": None}
+
+
 def test_what_a_person_has_moved_is_told_as_such() -> None:
     """A leader must not take it back within a minute."""
-    wish = {"phase": "done", "origin": "c", "target": "d", "request": "r", "reason": "ada asked for it"}
-    news = looked(registry({("s", 0): "d", ("t", 0): "c"}, wish | {"trouble": None}))
+    news = looked(registry({("s", 0): "d", ("t", 0): "c"}, WISH))
     assert NotCarriedOut(5, (("s", "d"),), "s/0 to d: ada asked for it", by_person=True) == news
+
+
+def test_who_moves_half_of_a_segment_wants_it_on_both_hosts() -> None:
+    """A leader that took it for gone would gather it again after an hour."""
+    hosts: dict[tuple[str, int], str | None] = {("s", 0): "d", ("s", 1): "c", ("t", 0): "c"}
+    assert looked(registry(hosts, WISH)) is None
+    news = looked(registry(hosts | {("t", 0): "b"}, WISH, {"segment": "t"}))
+    assert NotCarriedOut(5, (("t", "b"),), f"t/0 to c: {BUDGET}") == news, "nobody has moved t"
 
 
 def test_a_segment_that_is_torn_apart_away_from_its_plan_counts_as_where_most_of_it_is() -> None:
@@ -131,23 +135,37 @@ def test_a_segment_that_is_torn_apart_away_from_its_plan_counts_as_where_most_of
     assert (("s", "d"),) == news.where
 
 
-def in_vain(ground: Ground, phase: str = "abandoned") -> CommittedPlan:
-    """talk is led here under term 7 and runs on b; its plan wants it on c, and the move has ended."""
-    flow = revision()
-    ground.submit(flow)
-    segment = next(iter(plan_for(flow, "c").hosts))
-    wanted = msgspec.structs.replace(
-        plan_for(flow, "c", term=7),
-        moves=(SegmentMove(segment, "b", "c"),),
-        now=Figures(latency_ms=30.0, cost_ms=40.0),
-        cost_ms=20.0,
-    )
-    ground.view.plans["talk"] = wanted
+@pytest.mark.parametrize(("stayed", "arrived"), [(7, 1), (1, 1), (2, 2)])
+def test_a_segment_has_not_arrived_while_half_of_its_partitions_or_fewer_have(stayed: int, arrived: int) -> None:
+    """The pause budget may let one of many go: the flow would be priced, measured and booked where hardly any of it
+    runs."""
+    numbers = range(stayed + arrived)
+    hosts: dict[tuple[str, int], str | None] = {("s", number): "b" if number < stayed else "c" for number in numbers}
+    news = looked(registry(hosts | {("t", 0): "c"}, *({"partition": number} for number in range(stayed))))
+    assert NotCarriedOut(5, (("s", "b"),), f"s/0 to c: {BUDGET}") == news
+
+
+def test_a_correction_of_a_torn_segment_is_not_corrected_again() -> None:
+    """It says what runs as well as one host can say it; the other half is no news."""
+    halves = registry({("s", 0): "b", ("s", 1): "c", ("t", 0): "c"}, {})
+    for host in ("b", "c"):
+        correction = msgspec.structs.replace(PLAN, hosts={"s": host, "t": "c"}, corrects="older")
+        late_ms = PLAN.decided_ms + UNAPPROVED_MS
+        assert compared(halves, correction, "auto", live={"b", "c"}, now_ms=late_ms) is None
+    moved = registry({("s", 0): "b", ("s", 1): "b", ("t", 0): "c"})
+    correction = msgspec.structs.replace(PLAN, corrects="older")
+    news = compared(moved, correction, "auto", live={"b", "c"}, now_ms=PLAN.decided_ms + UNBEGUN_MS)
+    assert news is not None
+    assert (("s", "b"),) == news.where
+
+
+def test_what_ran_as_planned_and_was_placed_elsewhere_since_is_told_as_that() -> None:
+    """A host that is drained or lost: not that nothing was begun."""
+    view = registry({("t", 0): "c"})
     for partition in range(2):
-        ground.view.take(placed(segment, partition, "b"))
-        about = {"move": f"m{partition}", "partition": partition, "origin": "b", "target": "c", "plan": wanted.hash}
-        ground.view.take(move_record("talk", segment, phase=phase, trouble=BUDGET, **about))
-    return wanted
+        view.take(placed("s", partition, "b", plan=PLAN.hash))
+    news = looked(view, age_ms=UNBEGUN_MS)
+    assert NotCarriedOut(5, (("s", "b"),), "it was placed anew since") == news
 
 
 def test_a_leader_learns_where_its_flow_runs_and_publishes_that() -> None:

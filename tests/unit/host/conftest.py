@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from services.host.segment_plan import SegmentPlan, plan_segment
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from tests.unit.host.stand_ins import Broker
 from topics.flow.file import parse_graph
 

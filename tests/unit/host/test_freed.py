@@ -19,7 +19,8 @@ from services.host.memory import Memory
 from services.host.memory_watch import MemoryWatch
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.standby import Standby
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from topics.flow.file import parse_graph
 
 FLOW = """

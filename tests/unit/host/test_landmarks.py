@@ -12,7 +12,8 @@ from services.host.beginnings import FirstRecordsGoneError
 from services.host.landmarks import LANDMARK_EVERY_MS, Landmarks, OffsetsLostError
 from services.host.remembered import Note, Remembered, pack, read_note
 from services.host.segment_plan import SegmentPlan, plan_segment
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from tests.unit.host.stand_ins import Broker
 from topics.catalogue import LANDMARKS
 from topics.flow.file import parse_graph

@@ -7,7 +7,7 @@ from typing import Any
 
 from services.host.seat import Seat
 from services.host.segment import Segment
-from services.host.task import TaskContext
+from services.host.task_context import TaskContext
 
 TURNS = 20
 """More than it takes until a word has come from the publisher to the socket."""

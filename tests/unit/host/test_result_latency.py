@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from topics.messages import OperatorMetrics
 
 BORN_MS, NOW_MS = 1_700_000_000_000, 1_700_000_000_030

@@ -10,7 +10,8 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, READ_UNCOMMITTED
 
 from services.host.fetch import Block, BlockConsumer
 from services.host.segment_plan import plan_segment
-from services.host.task import TICK_S_MAX, Task, TaskContext
+from services.host.task import TICK_S_MAX, Task
+from services.host.task_context import TaskContext
 from topics.flow.file import parse_graph
 
 GRAPH = parse_graph("""

@@ -9,7 +9,8 @@ import pytest
 from services.host import progress as progress_module
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.snapshot import CHANGES_MIN, PIECE_ENTRIES, PIECES_MAX, SnapshotPlace
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from topics.flow.file import parse_graph
 
 FLOW = """

@@ -12,7 +12,7 @@ from services.host.disk import StateFullError
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.snapshot import SnapshotPlace
 from services.host.standby import Standby
-from services.host.task import TaskContext
+from services.host.task_context import TaskContext
 from topics.flow.file import parse_graph
 
 FLOW = """

@@ -9,7 +9,8 @@ import pytest
 from services.host.disk import DiskState
 from services.host.segment_plan import plan_segment
 from services.host.state_sizes import StateSizes
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from services.operators.program import Program
 from services.operators.wiring import segment_program
 from topics.flow.file import parse_graph

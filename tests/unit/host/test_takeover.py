@@ -11,7 +11,7 @@ from services.host import takeover
 from services.host.seat import Seat
 from services.host.segment import Segment
 from services.host.takeover import Title
-from services.host.task import TaskContext
+from services.host.task_context import TaskContext
 
 EPOCH = 7
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from services.host.changelog import ENTRIES_MAX
 from services.host.segment_plan import plan_segment
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from services.operators.slices import ROWS_MAX
 from topics.flow.file import parse_graph
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from services.host.segment_plan import plan_segment
-from services.host.task import Task, TaskContext
+from services.host.task import Task
+from services.host.task_context import TaskContext
 from services.operators.calls import Caller, LocalCaller
 from topics.catalogue import DEAD_LETTERS, EDGE
 from topics.flow import specs

@@ -14,7 +14,7 @@ from services.host import tenant as tenant_module
 from services.host.blueprint import CannotRunError
 from services.host.seat import Seat
 from services.host.segment_plan import SegmentPlan, plan_segment
-from services.host.task import TaskContext
+from services.host.task_context import TaskContext
 from services.host.tenant import House, Tenant
 from services.host.wanted import Wanted
 from topics.flow.file import parse_graph

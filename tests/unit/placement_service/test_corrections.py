@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from services.host.cell.carried_out import compared
+from services.host.cell.carried_out import PlacedAnew, compared, placed_anew
 from tests.unit.registry_messages import move_record
 from topics.messages import MoveRecord, Placement
 
@@ -101,3 +101,21 @@ def test_what_was_lost_meanwhile_is_left_to_those_who_take_over(office: Any, seg
     office.now_ms += 60_000
     office.look()
     assert "c" not in {host for host, _ in office.owners()}
+
+
+def test_what_failover_has_placed_stays_there_when_its_leader_says_so(office: Any, segment: str) -> None:
+    """A leader that found no place after a loss tells what runs: partitions are put under it where they are."""
+    office.running_on("a")
+    plan = office.plan("a", epoch=2)
+    office.look()
+    office.lost_since_ms = {"a": office.now_ms}
+    assert placed_anew(office.view, plan, live={"b", "c"}) is None
+    office.now_ms += 1_000
+    office.look()
+    spread = office.owners()
+    assert {"b", "c"} == {host for host, _ in spread}
+    assert PlacedAnew({segment: "b"}) == placed_anew(office.view, plan, live={"b", "c"})
+    correction = office.plan("b", epoch=3, corrects=plan.hash)
+    office.look()
+    assert (spread, {}) == (office.owners(), office.view.moves)
+    assert compared(office.view, correction, "auto", live={"b", "c"}, now_ms=office.now_ms + 60_000) is None
