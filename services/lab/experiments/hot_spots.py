@@ -57,8 +57,9 @@ from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.self_optimisation import faster
+from services.lab.replay import REAL_TIME, replayed
 from services.lab.samples import Sample, Statistic
-from services.lab.series import Series, own_series, read_folder
+from services.lab.series import own_series, read_folder
 from services.lab.targets import AtLeast, AtMost, InOrder
 from services.modelling.flow_verdicts import FlowVerdicts
 
@@ -66,8 +67,6 @@ FLOWS = 8
 SECONDS = 400
 LEARNING_S = 300
 """Rates have been seen for so long before a trial begins."""
-STEP_S = 10
-"""A minute, or five, of a trace takes this long."""
 HOLDS_S = (1, 2, 3, 5, 10)
 """How long a warning may hold; the last is what the system uses."""
 TWICE_THE_PAUSE = "twice the pause predicted for a move"
@@ -78,7 +77,6 @@ MEASURED_S = 3
 """Rates are measured over so long."""
 BOUND_FACTOR = 4.0
 """A flow's bound over its latency at its mean rate when it was placed."""
-REAL_TIME = " 1 s"
 POISSON_CA2 = 1.0
 """How the times between arrivals vary at the hosts: messages of a second come at any moment of it."""
 BACKGROUND_CS2 = 1.0
@@ -235,7 +233,7 @@ def stage_of(trial: Trial, flows: int, *, delay_s: int = DELAY_S) -> Stage:
     series = own_series() if trial.traces is None else read_folder(trial.traces)
     names = sorted(series)
     chosen = [rng.choice(names) for _ in range(flows)]
-    rates = np.array([_replayed(name, series[name], rng) for name in chosen])
+    rates = np.array([replayed(name, series[name], rng, seconds=LEARNING_S + SECONDS) for name in chosen])
     in_real_time = np.array([name.endswith(REAL_TIME) for name in chosen])
     mean_rates = np.array([flow.sources[0].rate_per_ms * 1e3 for flow in drawn])
     measured = np.random.default_rng(trial.seed).poisson(mean_rates * rates.T) / mean_rates
@@ -267,17 +265,6 @@ def _hot_spots(trial: Trial) -> list[Sample]:
         for sample in _warning_samples(worlds["never"], kind, which, holds_s, trial.seed)
     ]
     return [*warnings, pause_sample(trial.seed), *_violation_samples(worlds, trial.seed)]
-
-
-def _replayed(name: str, values: Series, rng: Random) -> Array:
-    """LEARNING_S + SECONDS of a trace as multiples of their mean, one value a second."""
-    need = LEARNING_S + SECONDS
-    steps = need if name.endswith(REAL_TIME) else need // STEP_S + 2
-    start = rng.randrange(max(1, len(values) - steps))
-    chosen = np.resize(values[start : start + steps], steps)
-    if steps != need:
-        chosen = np.interp(np.arange(need) / STEP_S, np.arange(steps), chosen)
-    return np.asarray(np.clip(chosen / (chosen.mean() or 1.0), 0.1, 10.0))
 
 
 def live(stage: Stage, how: str) -> Seen:

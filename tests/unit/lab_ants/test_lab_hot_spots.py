@@ -17,7 +17,6 @@ from services.lab.experiments.hot_spots import (
     RealHosts,
     Seen,
     _placed,
-    _replayed,
     _warning_samples,
     live,
     outlook_of,
@@ -26,6 +25,7 @@ from services.lab.experiments.hot_spots import (
 )
 from services.lab.experiments.self_optimisation import faster
 from services.lab.experiments.synergy_alleviation import updates
+from services.lab.replay import replayed
 
 
 def seen(broken: set[int], warned: set[int]) -> Seen:
@@ -65,7 +65,8 @@ def test_minutes_are_stretched_and_seconds_are_not() -> None:
     """One step of a trace of minutes takes ten seconds, with a straight line to the next."""
     trace = np.arange(5_000.0) + 100
     length = LEARNING_S + SECONDS
-    stretched, plain = _replayed("worldcup98", trace, Random(1)), _replayed("azure conv, 1 s", trace, Random(1))
+    names = ("worldcup98", "azure conv, 1 s")
+    stretched, plain = (replayed(name, trace, Random(1), seconds=length) for name in names)
     assert length == len(stretched) == len(plain)
     assert np.allclose(np.diff(stretched)[:9], np.diff(stretched)[0])
     assert 8 < np.diff(plain)[0] / plain[0] / (np.diff(stretched)[0] / stretched[0]) < 12
