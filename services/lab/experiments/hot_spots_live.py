@@ -7,7 +7,7 @@ hear what is foreseen, too (`services/lab/hotspots`).
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.hotspots.bursts import drawn
 from services.lab.hotspots.judged import BROKEN, HOLDS_S, TWICE_THE_PAUSE, samples_of
-from services.lab.hotspots.life import FLOWS, LEARNING_S, SECONDS, Life, live
+from services.lab.hotspots.life import FLOWS, LEARNING_S, SECONDS, live
 from services.lab.samples import Sample
 from services.lab.series import own_series, read_folder
 from services.lab.targets import AtLeast, AtMost, InOrder
@@ -17,11 +17,8 @@ from services.settings import load_settings
 def _hot_spots_live(trial: Trial) -> list[Sample]:
     series = own_series() if trial.traces is None else read_folder(trial.traces)
     bursts = drawn(series, FLOWS, LEARNING_S + SECONDS, seed=trial.seed)
-    lives: dict[str, Life] = {}
-    service_ms: float | None = None
-    for how in ("reacting", "foreseeing"):
-        lives[how] = live(how, bursts, load_settings().settings, service=service_ms, say=trial.say)
-        service_ms = lives[how].service_ms
+    settings = load_settings().settings
+    lives = {how: live(how, bursts, settings, say=trial.say) for how in ("reacting", "foreseeing")}
     return samples_of(lives, trial.seed)
 
 
@@ -42,9 +39,9 @@ HOT_SPOTS_LIVE = Experiment(
     ),
     reading=(
         "A lead is from the second in which a reader had the warning to that in which records were sent which then took"
-        " longer than the bound on average. Both lives hear at once of a bound that is broken. Hosts are played ten"
-        " times slower than the machine is; how busy that was is in the rows: near 1, latency is mostly the wait for a"
-        " processor"
+        " longer than the bound on average. Both lives hear at once of a bound that is broken. The work of a record is"
+        " played by waiting, the rest is real; rows tell how busy the machine was: near 1, models come late"
+        " ([decision 0334](decisions/0334-hot-spots-live.md))"
     ),
     x_label="time (s)",
     y_label="flows beyond their bounds",

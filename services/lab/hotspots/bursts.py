@@ -11,10 +11,11 @@ from random import Random
 import numpy as np
 
 from placement.fits.arrays import Array
+from services.lab.hotspots.flows import SERVICE_MS
 from services.lab.replay import replayed
 from services.lab.series import Series
 
-MEAN_LOADS = (0.2, 0.35)
+MEAN_LOADS = (0.2, 0.4)
 """Shares of a host that a flow takes on average: each flow's is drawn from here."""
 MOST_LOAD = 0.8
 """Of a host, by one flow."""
@@ -33,17 +34,17 @@ class Bursts:
         return tuple(f"burst-{number}" for number in range(len(self.loads)))
 
     @property
-    def mean_loads(self) -> Array:
-        """Of each flow, over all seconds."""
-        return np.asarray(self.loads.mean(axis=1))
+    def per_s(self) -> Array:
+        """[flow, second]: records."""
+        return self.loads * 1e3 / SERVICE_MS
 
-    def due_s(self, service_ms: float) -> list[Array]:
-        """Of each flow the moments at which records come, ascending, if each of them takes so long on a host.
+    def due_s(self) -> list[Array]:
+        """Of each flow the moments at which records come, ascending.
 
         The same seed gives the same moments: all runs of a trial see the same records.
         """
         rng, found = np.random.default_rng(self.seed), []
-        for per_s in self.loads * 1e3 / service_ms:
+        for per_s in self.per_s:
             counts = rng.poisson(per_s)
             found.append(np.sort(np.repeat(np.arange(len(per_s)), counts) + rng.random(int(counts.sum()))))
         return found

@@ -8,7 +8,7 @@ would foresee them too well.
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +16,17 @@ import psutil
 from confluent_kafka import Producer
 
 from placement.fits.arrays import Array
-from services.embedded.ports import choose_ports
+from services.embedded import EmbeddedStack
 from services.embedded.process import Process
-from services.embedded.world import World
 from services.lab.cluster.site import Site, flat, standing, with_command
 from services.lab.cluster.watch import runs, slots_of
 from services.lab.dataplane.ground import BenchError, Say, wait_until
 from services.lab.hotspots.bursts import Bursts
 from services.lab.hotspots.crier import cry
-from services.lab.hotspots.flows import LAST, SLOWNESS, service_ms, sink_of, source_of, text_of
+from services.lab.hotspots.flows import DEAR, sink_of, source_of, text_of
 from services.lab.hotspots.news import News, listening
 from services.lab.hotspots.records import Records, flowing
-from services.modelling.furnish import modelling_process
+from services.modelling.furnish import furnish_modelling
 from services.registry.asking import now_ms
 from services.registry.changes import submitted
 from services.registry.snapshot import read_registry
@@ -66,7 +65,6 @@ class Life:
     behind_s: Sequence[float]
     busy: float
     missing: int
-    service_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +77,25 @@ class _Stage:
     slots: Mapping[Slot, str]
 
 
-def live(how: str, bursts: Bursts, settings: Settings, *, service: float | None, say: Say) -> Life:
-    """`how`: reacting or foreseeing. `service`: ms of a record by which rates are reckoned; None: as found here."""
+def live(how: str, bursts: Bursts, settings: Settings, *, say: Say) -> Life:
+    """`how`: reacting or foreseeing."""
 
     def told(what: str) -> None:
         say(f"{how}: {what}")
 
     def played(process: Process) -> Process:
         _, _, _, *options = process.command
-        return with_command(process, sys.executable, str(PROGRAM), how, *options)
+        return with_command(process, sys.executable, str(PROGRAM), how, *options, "--capacity", "1")
 
-    with standing(_world(), settings, say=told, warn=told, alter=played) as site:
-        site.stack.run(modelling_process(site.stack, MASTER, choose_ports([None])[0]))
+    def furnish(stack: EmbeddedStack) -> None:
+        furnish_modelling(stack, MASTER)  # it takes longest to start
+
+    with standing(flat(HOSTS), settings, say=told, warn=told, alter=played, furnish=furnish) as site:
         for flow in bursts.flows:
             site.ground.make_topic(source_of(flow), 1)
             site.ground.make_topic(sink_of(flow), 1)
         slots = _placed(site, bursts.flows)
-        found_ms = service or service_ms()
-        per_s = bursts.mean_loads * 1e3 / found_ms
+        per_s = bursts.per_s.mean(axis=1)
         with (
             listening(site.bootstrap) as news,
             flowing(site.bootstrap, bursts.flows, per_s, seed=bursts.seed) as records,
@@ -108,15 +107,7 @@ def live(how: str, bursts: Bursts, settings: Settings, *, service: float | None,
                 timeout_s=MODELS_TIMEOUT_S,
                 what="models of all flows, and all of them within their bounds",
             )
-            return _counted(stage, bursts, found_ms)
-
-
-def _world() -> World:
-    """One region, all hosts equally slow."""
-    world = flat(HOSTS)
-    (region,) = world.regions
-    hosts = tuple(replace(host, capacity=1 / SLOWNESS) for host in region.hosts)
-    return replace(world, regions=(replace(region, hosts=hosts),))
+            return _counted(stage, bursts)
 
 
 def _placed(site: Site, flows: Sequence[str]) -> dict[Slot, str]:
@@ -132,12 +123,12 @@ def _placed(site: Site, flows: Sequence[str]) -> dict[Slot, str]:
     return slots
 
 
-def _counted(stage: _Stage, bursts: Bursts, found_ms: float) -> Life:
+def _counted(stage: _Stage, bursts: Bursts) -> Life:
     """Bursts, from their first second to the last."""
     news, records, flows = stage.news, stage.records, bursts.flows
     begun = int(time.time()) + 1
     time.sleep(begun - time.time())
-    records.begin(bursts.due_s(found_ms))
+    records.begin(bursts.due_s())
     first, where = begun + LEARNING_S, list[Where]()
     producer = Producer({"bootstrap.servers": stage.site.bootstrap, "linger.ms": 0, "log_level": 0})
     for second in _seconds(begun, LEARNING_S + SECONDS):
@@ -166,7 +157,6 @@ def _counted(stage: _Stage, bursts: Bursts, found_ms: float) -> Life:
         news.behind_s(first, SECONDS),
         busy,
         sum(each.missing(first, SECONDS) for each in records.trips.values()),
-        found_ms,
     )
 
 
@@ -182,7 +172,7 @@ def _cry(stage: _Stage, where: Where, producer: Producer) -> int:
     spots = stage.news.standing() if late else {}
     for flow in late:
         if hosts := where.get(flow):
-            cry(flow, LAST, min(hosts), spots.get(flow), now_s=now_s, write=producer.produce)
+            cry(flow, DEAR, min(hosts), spots.get(flow), now_s=now_s, write=producer.produce)
     producer.poll(0)
     return len(late)
 

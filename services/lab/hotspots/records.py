@@ -89,7 +89,7 @@ class Records:
 
     def send(self, bootstrap: str) -> None:
         """Until `stop`."""
-        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, "log_level": 0})
+        producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
         rng, last_s = np.random.default_rng(self.seed), time.monotonic()
         done = [0] * len(self.trips)
         while not self._stop.wait(TICK_S):
