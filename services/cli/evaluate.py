@@ -42,6 +42,7 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     from services.lab.checkout import commit
     from services.lab.data import MissingDataError
     from services.lab.experiments import EXPERIMENTS, Trial
+    from services.lab.experiments.experiment import silent
     from services.lab.matrices import TopologyError
     from services.lab.plots import NoPlotLibraryError
     from services.lab.results import results, write
@@ -71,7 +72,12 @@ def evaluate(  # noqa: PLR0917 - Typer makes options of them
     chosen = range(first_seed, first_seed + (seeds or experiment.seeds))
     with Progress(console=errors, transient=True) as progress:
         task = progress.add_task(name, total=len(chosen))
-        trials = [Trial(seed, topology, traces) for seed in chosen]
+
+        def say(what: str) -> None:
+            progress.update(task, description=f"{name}, {what}")
+
+        # Another process can't be handed what writes on this one's screen.
+        trials = [Trial(seed, topology, traces, say if jobs == 1 else silent) for seed in chosen]
         try:
             samples = run(name, trials, jobs=jobs, progress=lambda _: progress.update(task, advance=1))
         except (SeriesError, TopologyError, MissingDataError) as error:

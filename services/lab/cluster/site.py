@@ -19,6 +19,7 @@ from services.embedded.host_process import host_process
 from services.embedded.ports import choose_ports
 from services.embedded.process import Process
 from services.embedded.spawn import send, spawn
+from services.embedded.stack import Furnish
 from services.embedded.world import Region, World, WorldHost
 from services.lab.cluster.watch import Watch, watching
 from services.lab.dataplane.ground import BenchError, Ground, Say, wait_until
@@ -111,9 +112,15 @@ class Site:
 
 @contextmanager
 def standing(
-    world: World, settings: Settings, *, say: Say, warn: Say, alter: Alter = lambda process: process
+    world: World,
+    settings: Settings,
+    *,
+    say: Say,
+    warn: Say,
+    alter: Alter = lambda process: process,
+    furnish: Furnish = lambda stack: None,
 ) -> Iterator[Site]:
-    """A cluster of this world, from here to the end of the context."""
+    """A cluster of this world, from here to the end of the context; `furnish` starts what runs beside it."""
     say(f"starting {len(world.brokers)} brokers and {len(world.hosts)} hosts")
     with ExitStack() as undo:
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="stig-bench-", ignore_cleanup_errors=True)))
@@ -124,7 +131,7 @@ def standing(
             kafka_home=settings.kafka_home,
             cache=settings.cache,
         )
-        stack = undo.enter_context(EmbeddedStack(params, furnish=_furnish))
+        stack = undo.enter_context(EmbeddedStack(params, furnish=lambda stack: _furnish(stack, furnish)))
         ground = Ground(stack.bootstrap, (), folder, settings.cache, say, warn)
         watch = undo.enter_context(watching(stack.bootstrap))
         ports = choose_ports([None] * len(world.hosts))
@@ -138,9 +145,10 @@ def standing(
         yield site
 
 
-def _furnish(stack: EmbeddedStack) -> None:
+def _furnish(stack: EmbeddedStack, more: Furnish) -> None:
     make_topics(stack.bootstrap)
     furnish_placement(stack)
+    more(stack)
 
 
 def with_command(process: Process, *command: str) -> Process:

@@ -8,6 +8,7 @@ from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.fault_recovery import FAULTS
 from services.lab.experiments.forecasts import FORECASTS
 from services.lab.experiments.hot_spots import HOT_SPOTS
+from services.lab.experiments.hot_spots_live import HOT_SPOTS_LIVE
 from services.lab.experiments.many_queries import FIG_2B
 from services.lab.experiments.quality import FIG_2A, LINKS, REAL_QUALITY
 from services.lab.experiments.queueing import QUEUEING
@@ -20,7 +21,7 @@ from services.lab.experiments.thresholds import TABLE_1
 
 _PAPER = (FIG_2A, FIG_2B, FIG_3A, FIG_3B, TABLE_1, FIG_4)
 _BEYOND = (REAL_QUALITY, LINKS, BURSTY, FAULTS, ABLATION)
-_MODELS = (QUEUEING, FORECASTS, HOT_SPOTS, EXECUTION)
+_MODELS = (QUEUEING, FORECASTS, HOT_SPOTS, HOT_SPOTS_LIVE, EXECUTION)
 _TOOLS = (CENTRALISED, SPEED)
 
 EXPERIMENTS: dict[str, Experiment] = {

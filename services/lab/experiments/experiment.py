@@ -12,6 +12,10 @@ from services.lab.targets import Target
 from services.lab.topologies import MOST_HOSTS, read_topology
 
 
+def silent(_: str) -> None:
+    """Nobody listens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One seed of an experiment, on a generated network or on the user's."""
@@ -20,6 +24,8 @@ class Trial:
     topology: Path | None = None
     traces: Path | None = None
     """A folder with the user's own series."""
+    say: Callable[[str], None] = silent
+    """Told what goes on where a seed takes minutes."""
 
     def network(self, params: TransitStubParams, *, most_hosts: int = MOST_HOSTS) -> tuple[Network, list[str]]:
         """The network of this trial, and the hosts where producers and consumers may be.

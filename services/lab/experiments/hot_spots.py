@@ -10,10 +10,14 @@ harder to be right. They are also counted apart for flows that meet no trace in 
 requests in real time come at twice to ten times their rate from one second to the next, which nothing before tells.
 
 What the alarm sees, rates and backlogs, is as old as live: models come some seconds after what they are of. Leaders
-that react are told at once that a bound is broken; that is in their favour. The figures of decision 0193 are from
-before this delay, with an alarm that knew the present backlog.
+that react are told at once that a bound is broken; that is in their favour. How arrivals and services vary it is told
+as hosts here really have it; live hosts measure that. The figures of decision 0193 are from before this delay, with an
+alarm that knew the present backlog, and took arrivals for more or less even than they were (decision 0334).
+
+The live half is `hot_spots_live`.
 """
 
+import math
 from collections import deque
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -21,6 +25,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.evaluator_edges import edge_costs_ms
+from placement.evaluator_paths import end_to_end
 from placement.fits.arrays import Array, Flags
 from placement.hotspots import (
     Alarm,
@@ -40,18 +46,20 @@ from placement.hotspots import (
 from placement.leader_events import HotSpotAhead, Published
 from placement.model import Flow, Network
 from placement.moves import PauseModel
-from placement.queueing import Load
+from placement.queueing import Load, Stream
 from placement.queueing.arrays import background_sums
 from placement.queueing.real_queue import draw, lindley
 from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams, Shape, background_load, random_query
+from placement.strategies import NoFeasibleHost
 from placement.topology.transit_stub import TransitStubParams
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Experiment, Trial
 from services.lab.experiments.placing import RULES
 from services.lab.experiments.self_optimisation import faster
+from services.lab.replay import REAL_TIME, replayed
 from services.lab.samples import Sample, Statistic
-from services.lab.series import Series, own_series, read_folder
+from services.lab.series import own_series, read_folder
 from services.lab.targets import AtLeast, AtMost, InOrder
 from services.modelling.flow_verdicts import FlowVerdicts
 
@@ -59,8 +67,6 @@ FLOWS = 8
 SECONDS = 400
 LEARNING_S = 300
 """Rates have been seen for so long before a trial begins."""
-STEP_S = 10
-"""A minute, or five, of a trace takes this long."""
 HOLDS_S = (1, 2, 3, 5, 10)
 """How long a warning may hold; the last is what the system uses."""
 TWICE_THE_PAUSE = "twice the pause predicted for a move"
@@ -71,9 +77,12 @@ MEASURED_S = 3
 """Rates are measured over so long."""
 BOUND_FACTOR = 4.0
 """A flow's bound over its latency at its mean rate when it was placed."""
-REAL_TIME = " 1 s"
+POISSON_CA2 = 1.0
+"""How the times between arrivals vary at the hosts: messages of a second come at any moment of it."""
+BACKGROUND_CS2 = 1.0
+"""What belongs to no flow is one stream of many small and few long services."""
 _NETWORK = TransitStubParams(transit_domains=1)
-_QUERIES = QueryParams(least_rate_per_ms=0.04, most_rate_per_ms=0.1)
+_QUERIES = QueryParams(least_rate_per_ms=0.04, most_rate_per_ms=0.1, least_ca2=POISSON_CA2, most_ca2=POISSON_CA2)
 
 
 @dataclass(slots=True)
@@ -99,7 +108,10 @@ class Foreseen:
 
 
 class RealHosts:
-    """Queues of all hosts, message by message. The work that is left at the end of a second is met by the next."""
+    """Queues of all hosts, message by message. The work that is left at the end of a second is met by the next.
+
+    `background` is as `played` gives it.
+    """
 
     def __init__(self, network: Network, background: list[Load], seed: int) -> None:
         self._network = network
@@ -119,7 +131,7 @@ class RealHosts:
         worked_off = np.maximum(0.0, self.left_ms - 1_000.0 * free)
         self.left_ms = np.where(np.isin(np.arange(len(waits)), used), self.left_ms, worked_off)
         for host in used.tolist():
-            times, services = self._arrivals(outlook, host, np.flatnonzero(stops.host == host), factors)
+            times, services = self.arrivals(outlook, host, np.flatnonzero(stops.host == host), factors)
             if not len(times):
                 self.left_ms[host] = max(0.0, self.left_ms[host] - 1_000.0)
                 continue
@@ -132,11 +144,12 @@ class RealHosts:
             self.left_ms[host] = max(0.0, found[-1] + works[-1] - (1_000.0 - arrivals[-1]))
         return waits
 
-    def _arrivals(self, outlook: Outlook, host: int, here: NDArray[np.int64], factors: Array) -> tuple[Array, Array]:
+    def arrivals(self, outlook: Outlook, host: int, here: NDArray[np.int64], factors: Array) -> tuple[Array, Array]:
+        """When messages come to a host in one second, in no order, and how long each takes; `here`: its stops."""
         stops, load = outlook.stops, self._background[host]
         streams = [(stops.rate_per_ms[k] * factors[stops.flow[k]], stops.service_ms[k], stops.cs2[k]) for k in here]
         if load.rate_per_ms > 0:
-            streams.append((load.rate_per_ms, load.rho / load.rate_per_ms, 1.0))
+            streams.append((load.rate_per_ms, load.rho / load.rate_per_ms, BACKGROUND_CS2))
         times, services = [], []
         for rate, service, cs2 in streams:
             count = self._rng.poisson(rate * 1_000.0)
@@ -145,8 +158,16 @@ class RealHosts:
         return (np.concatenate(times), np.concatenate(services)) if times else (np.zeros(0), np.zeros(0))
 
 
+def played(load: Load) -> Load:
+    """The same load from one stream, which varies as `RealHosts` plays it."""
+    if load.rate_per_ms <= 0:
+        return load
+    stream = Stream(load.rate_per_ms, load.rho / load.rate_per_ms, BACKGROUND_CS2, POISSON_CA2, load.weight)
+    return stream.load(1.0)
+
+
 def outlook_of(body: Body, flows: list[Flow], background: list[Load], left_ms: Array) -> Outlook:
-    """Where the flows run now, at their mean rates."""
+    """Where the flows run now, at their mean rates; arrivals and services vary as `RealHosts` plays them."""
     hosts, index = body.network.hosts, body.network.host_index
     rows: list[tuple[float, ...]] = []
     base = np.zeros(len(flows))
@@ -155,14 +176,12 @@ def outlook_of(body: Body, flows: list[Flow], background: list[Load], left_ms: A
         masks: dict[int, int] = {}
         for task, name in running.items():
             masks[index[name]] = masks.get(index[name], 0) | 1 << task
-        waits = 0.0
         for host, mask in sorted(masks.items()):
             for edge, stream in flow.graph.streams(mask):
                 share = flow.graph.edges[edge].path_share
                 service_ms = stream.work / hosts[host].capacity
-                rows.append((number, host, stream.rate_per_ms, service_ms, stream.cs2, stream.ca2, share))
-                waits += share * body.truth.waits_ms[host]
-        base[number] = max(0.0, body.latency_ms(flow.name) - waits)
+                rows.append((number, host, stream.rate_per_ms, service_ms, stream.cs2, POISSON_CA2, share))
+        base[number] = _base_ms(body, flow, [running.get(task) for task in range(flow.graph.task_count)])
     flow, host, rate, service, cs2, ca2, weight = np.array(rows).T
     stops = Stops(flow.astype(np.int64), host.astype(np.int64), rate, service, cs2, ca2, weight)
     bounds = np.array([each.latency_bound_ms for each in flows])
@@ -170,6 +189,20 @@ def outlook_of(body: Body, flows: list[Flow], background: list[Load], left_ms: A
     return Outlook(
         names, bounds, base, tuple(each.name for each in hosts), stops, background_sums(background), left_ms.copy()
     )
+
+
+def _base_ms(body: Body, flow: Flow, where: list[str | None]) -> float:
+    """What a flow's messages take beside waiting in queues of hosts.
+
+    Not its latency less these waits: at the rates that leaders believe a host may be too full, and then both are
+    infinite.
+    """
+    own = [None if host is None else body.network.host_index[host] for host in where]
+    truth = body.truth
+    costs = edge_costs_ms(
+        body.network, flow, own, {}, wait_at=lambda _: 0.0, wire_loads=truth.wire_loads, cap=truth.cap
+    )
+    return end_to_end(flow.graph, costs).mean_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +228,12 @@ def stage_of(trial: Trial, flows: int, *, delay_s: int = DELAY_S) -> Stage:
     """A network, and flows that follow traces drawn by chance."""
     network, ends = trial.network(_NETWORK)
     rng = Random(f"{trial.seed}/hotspots")
-    background = [background_load(0.3, host.capacity, _QUERIES, rng=rng) for host in network.hosts]
+    background = [played(background_load(0.3, host.capacity, _QUERIES, rng=rng)) for host in network.hosts]
     drawn = [random_query(f"q{k}", rng.randint(2, 4), Shape.CHAIN, ends, _QUERIES, rng=rng) for k in range(flows)]
     series = own_series() if trial.traces is None else read_folder(trial.traces)
     names = sorted(series)
     chosen = [rng.choice(names) for _ in range(flows)]
-    rates = np.array([_replayed(name, series[name], rng) for name in chosen])
+    rates = np.array([replayed(name, series[name], rng, seconds=LEARNING_S + SECONDS) for name in chosen])
     in_real_time = np.array([name.endswith(REAL_TIME) for name in chosen])
     mean_rates = np.array([flow.sources[0].rate_per_ms * 1e3 for flow in drawn])
     measured = np.random.default_rng(trial.seed).poisson(mean_rates * rates.T) / mean_rates
@@ -232,17 +265,6 @@ def _hot_spots(trial: Trial) -> list[Sample]:
         for sample in _warning_samples(worlds["never"], kind, which, holds_s, trial.seed)
     ]
     return [*warnings, pause_sample(trial.seed), *_violation_samples(worlds, trial.seed)]
-
-
-def _replayed(name: str, values: Series, rng: Random) -> Array:
-    """LEARNING_S + SECONDS of a trace as multiples of their mean, one value a second."""
-    need = LEARNING_S + SECONDS
-    steps = need if name.endswith(REAL_TIME) else need // STEP_S + 2
-    start = rng.randrange(max(1, len(values) - steps))
-    chosen = np.resize(values[start : start + steps], steps)
-    if steps != need:
-        chosen = np.interp(np.arange(need) / STEP_S, np.arange(steps), chosen)
-    return np.asarray(np.clip(chosen / (chosen.mean() or 1.0), 0.1, 10.0))
 
 
 def live(stage: Stage, how: str) -> Seen:
@@ -297,7 +319,10 @@ def _placed(stage: Stage) -> tuple[Body, list[Flow]]:
     for each in stage.drawn:
         body.submit(each)
         body.run_until_settled()
-        flows.append(replace(each, latency_bound_ms=BOUND_FACTOR * body.latency_ms(each.name)))
+        latency_ms = body.latency_ms(each.name)
+        if math.isinf(latency_ms):  # a bound of four times that could never be broken
+            raise NoFeasibleHost(f"ants found no place for {each.name}; take more hosts or fewer flows")
+        flows.append(replace(each, latency_bound_ms=BOUND_FACTOR * latency_ms))
         body.change_flow(flows[-1])
     return body, flows
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from placement.hotspots import Foresight, Outlook
+from placement.queueing import Stream
+from placement.queueing.arrays import RHO, stream_sums, variances
 from services.lab.experiments import hot_spots
 from services.lab.experiments.experiment import Trial
 from services.lab.experiments.hot_spots import (
@@ -14,13 +16,16 @@ from services.lab.experiments.hot_spots import (
     SECONDS,
     RealHosts,
     Seen,
-    _replayed,
+    _placed,
     _warning_samples,
     live,
+    outlook_of,
     pause_sample,
     stage_of,
 )
+from services.lab.experiments.self_optimisation import faster
 from services.lab.experiments.synergy_alleviation import updates
+from services.lab.replay import replayed
 
 
 def seen(broken: set[int], warned: set[int]) -> Seen:
@@ -60,7 +65,8 @@ def test_minutes_are_stretched_and_seconds_are_not() -> None:
     """One step of a trace of minutes takes ten seconds, with a straight line to the next."""
     trace = np.arange(5_000.0) + 100
     length = LEARNING_S + SECONDS
-    stretched, plain = _replayed("worldcup98", trace, Random(1)), _replayed("azure conv, 1 s", trace, Random(1))
+    names = ("worldcup98", "azure conv, 1 s")
+    stretched, plain = (replayed(name, trace, Random(1), seconds=length) for name in names)
     assert length == len(stretched) == len(plain)
     assert np.allclose(np.diff(stretched)[:9], np.diff(stretched)[0])
     assert 8 < np.diff(plain)[0] / plain[0] / (np.diff(stretched)[0] / stretched[0]) < 12
@@ -96,6 +102,47 @@ def test_the_alarm_sees_what_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(left.any() for left in real)
     assert [0.0, 0.0] == [float(left.sum()) for left in asked[:2]]
     assert np.array_equal(real[:-2], asked[2:])
+
+
+def test_a_flow_takes_as_long_beside_waits_on_a_host_that_is_too_full() -> None:
+    """Leaders believe rates at which a host may be too full: latency less wait was infinity less infinity, taken for 0.
+
+    Such a flow seemed to keep its bound.
+    """
+    stage = stage_of(Trial(1), 2)
+    body, flows = _placed(stage)
+    idle = np.zeros(len(stage.network.hosts))
+    before = outlook_of(body, flows, stage.background, idle)
+    stops = before.stops
+    waits = np.array(body.truth.waits_ms)
+    paid = np.bincount(stops.flow, stops.weight * waits[stops.host], len(flows))
+    assert np.allclose([body.latency_ms(flow.name) for flow in flows] - paid, before.base_ms)
+    body.change_flow(faster(flows[0], 1_000.0))
+    assert np.isinf(body.latency_ms(flows[0].name))
+    assert np.allclose(before.base_ms, outlook_of(body, flows, stage.background, idle).base_ms)
+
+
+def test_the_alarm_is_told_how_arrivals_and_services_of_its_world_vary() -> None:
+    """It was told other arrivals than come here: live hosts measure what they have."""
+    stage = stage_of(Trial(1), 6)
+    body, flows = _placed(stage)
+    outlook = outlook_of(body, flows, stage.background, np.zeros(len(stage.network.hosts)))
+    hosts = RealHosts(stage.network, stage.background, seed=1)
+    used = np.unique(outlook.stops.host).tolist()
+    for host in used:
+        here = np.flatnonzero(outlook.stops.host == host)
+        seconds = [hosts.arrivals(outlook, host, here, np.ones(len(flows)))[1].sum() for _ in range(1_000)]
+        told = told_variance(outlook, host)
+        assert 0.8 < np.var(seconds) / 1_000.0 / told < 1.25
+
+
+def told_variance(outlook: Outlook, host: int) -> float:
+    """Of the work that comes in a ms, as the alarm reckons with it."""
+    stops, sums = outlook.stops, outlook.background[:, host].copy()
+    for stop in np.flatnonzero(stops.host == host).tolist():
+        stream = Stream(stops.rate_per_ms[stop], stops.service_ms[stop], stops.cs2[stop], stops.ca2[stop], 0.0)
+        sums += stream_sums(stream)
+    return float(variances(sums[:, None], sums[RHO, None])[0])
 
 
 def test_a_load_is_told_when_it_leaves_its_level_and_not_when_it_trembles_at_the_edge() -> None:

@@ -1,0 +1,1 @@
+"""Programs that the bench runs as processes of their own."""
