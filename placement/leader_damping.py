@@ -13,6 +13,8 @@ from placement.leader_params import LeaderParams
 
 AT_HOME = "it is where the flow already runs"
 """Why a flow does not move if the best place that ants found is its own."""
+UNASKED = "nobody could tell what it costs where it runs; it is asked again"
+"""Why a flow does not move while the ant that asks for its present cost is not back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class Damping:
         now_cost, new_cost = comparison.now_ms_cost, comparison.new_ms_cost
         if not comparison.moves:
             return AT_HOME
+        if math.isnan(now_cost):
+            return UNASKED
         # Ants 3.9: better by the factor beta.
         if not new_cost * beta < now_cost:
             return f"{new_cost:.2f} ms is not better than {now_cost:.2f} ms by the factor {beta:g}"

@@ -8,6 +8,7 @@ from placement.ants.enforcement import Enforced, EnforcementAnt, Release
 from placement.ants.measuring import Measured, MeasuringAnt
 from placement.ants.routing import RoutingAnt
 from placement.ants.scouting import ScoutingAnt
+from placement.leader_damping import UNASKED
 from placement.leader_events import (
     Crowded,
     PauseTold,
@@ -124,6 +125,7 @@ def test_two_unmeasured_rounds_mean_that_the_placement_is_cut_off() -> None:
         stage.report("y", "y", cost_ms=60.0)
         stage.tell(TimerFired("patience"))
         assert stage.found(expected) or stage.sent(expected)
+        assert [] == [each.why for each in stage.found(Stayed) if each.why != UNASKED]
 
 
 def test_what_was_found_waits_for_the_ant_that_asks_what_the_present_place_costs() -> None:
