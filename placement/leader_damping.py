@@ -76,10 +76,8 @@ class Damping:
     def objection(self, comparison: Comparison, *, beta: float, now_ms: float) -> str | None:
         """Why not to move; None if the move is worth it."""
         now_cost, new_cost = comparison.now_ms_cost, comparison.new_ms_cost
-        if not comparison.moves:
-            return AT_HOME
-        if math.isnan(now_cost):
-            return UNASKED
+        if not comparison.moves or math.isnan(now_cost):
+            return UNASKED if comparison.moves else AT_HOME
         # Ants 3.9: better by the factor beta.
         if not new_cost * beta < now_cost:
             return f"{new_cost:.2f} ms is not better than {now_cost:.2f} ms by the factor {beta:g}"
