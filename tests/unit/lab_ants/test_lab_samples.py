@@ -9,7 +9,8 @@ NAMES = {
     "ants/fig-2a", "ants/fig-2b", "ants/fig-3a", "ants/fig-3b", "ants/table-1", "ants/fig-4", "ants/real",
     "ants/bursty", "ants/faults", "ants/ablation", "ants/links", "queueing/error", "models/forecast",
     "strategies/centralised", "simulator/speed",
-    "models/hotspots", "models/execution", *(f"synergy/ch3-fig-{number}" for number in range(6, 19)),
+    "models/hotspots", "models/hotspots-live", "models/execution",
+    *(f"synergy/ch3-fig-{number}" for number in range(6, 19)),
     "synergy/ch3-table-19", "synergy/ch3-table-20",
     *(f"synergy/ch3-fig-{number}" for number in range(21, 26)),
 }  # fmt: skip
