@@ -4,7 +4,7 @@ A window is an array (rows, seconds), the newest second last; a row is an operat
 Where nothing was measured in a second its sums are 0 and `seen` says so. A fit never warns and never raises on what was
 measured: what can't be told is NaN, and its error says how far to trust the rest.
 
-rates = fit_rates(arrivals, outputs, gaps, seen)       # lambda, ca2, selectivity
+rates = fit_rates(came, done, outputs, gaps, seen)     # lambda, ca2, selectivity
 service = fit_service(moments)                         # mean, cs2
 execution = fit_execution(total_rates, times)          # a line: slope, intercept, errors, samples
 delays = fit_delays(round_trips, fastest, sent, lost)  # mean, variance, minimum, loss

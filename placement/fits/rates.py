@@ -27,17 +27,20 @@ class Rates:
     """How many were measured."""
 
 
-def fit_rates(arrivals: Array, outputs: Array, gaps: Moments, seen: Flags) -> Rates:
-    """Rates of a window. `gaps`: times between arrivals, in any unit: only their variation counts."""
+def fit_rates(came: Array, done: Array, outputs: Array, gaps: Moments, seen: Flags) -> Rates:
+    """Rates of a window: of what came. Outputs are of what was done of it.
+
+    `gaps`: times between arrivals, in any unit: only their variation counts.
+    """
     seconds = seen.sum(axis=-1).astype(float)
-    counts = np.where(seen, arrivals, 0.0)
+    counts = np.where(seen, came, 0.0)
     total = counts.sum(axis=-1)
     per_s = divide(total, seconds)
     return Rates(
         per_s,
         mean_error(counts, seen),
         _variation(gaps.over_window()),
-        divide(np.where(seen, outputs, 0.0).sum(axis=-1), total),
+        divide(*(np.where(seen, each, 0.0).sum(axis=-1) for each in (outputs, done))),
         seconds,
     )
 

@@ -1,7 +1,8 @@
 """Flows and hosts as hot spots are foreseen from them: where flows wait, how long they take, how they may go on.
 
 A flow waits where its segments run: a stop for each segment and host, with the rate, service and variation that were
-measured there. What it takes beside waiting is its measured latency without the waits that the model sees now.
+measured there. What it takes beside waiting is what it took in the quietest of the last seconds, without the waits that
+the model sees at queues where nothing has piled up: the mean latency after a burst still has the burst in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,9 +35,12 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of each flow the latency, NaN if it was not timed, and how many records that was taken from."""
+    """Of each flow, NaN if it was not timed: its latency, that of the last second, and that of the quietest one; and
+    how many records the first was taken from."""
 
     latency_ms: Array
+    latest_ms: Array
+    quietest_ms: Array
     records: Array
 
 
@@ -68,9 +72,9 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, M
     bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in bounds])
     backlog_ms = _added(host, lag * service_ms, len(hosts))
     background = np.zeros((SUMS, len(hosts)))
-    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, backlog_ms)
-    now = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1.0])))[:, 0]
-    base_ms = np.maximum(np.nan_to_num(measured.latency_ms) - now, 0.0)
+    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, np.zeros(len(hosts)))
+    usual = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1.0])))[:, 0]
+    base_ms = np.maximum(np.nan_to_num(measured.quietest_ms) - usual, 0.0)
     return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), measured
 
 
@@ -94,11 +98,13 @@ def courses_of(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:
 
 def _measured(seats: Seats, flow: Indices, count: int) -> Measured:
     """To the last segment of each flow: the one to which it takes longest."""
-    latency_ms, records = np.full(count, np.nan), np.zeros(count)
+    latency_ms, latest_ms, quietest_ms = np.full((3, count), np.nan)
     np.fmax.at(latency_ms, flow, seats.latency_ms)
-    longest = seats.latency_ms == latency_ms[flow]
+    longest, records = seats.latency_ms == latency_ms[flow], np.zeros(count)
     np.maximum.at(records, flow[longest], seats.timed[longest])
-    return Measured(latency_ms, records)
+    np.fmax.at(latest_ms, flow[longest], seats.latest_ms[longest])
+    np.fmax.at(quietest_ms, flow[longest], seats.quietest_ms[longest])
+    return Measured(latency_ms, latest_ms, quietest_ms, records)
 
 
 def _placed(names: set[Any]) -> dict[Any, int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from placement.fits.arrays import divide
 from services.modelling.columns import Columns
+from services.modelling.demand import Demand
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.forecasts import Forecasts
 from services.modelling.lateness import Lateness
@@ -25,7 +26,7 @@ from services.modelling.operator_columns import (
 )
 from services.modelling.operators import Operators
 from services.modelling.params import RING_AHEAD_S, SLACK_S, FitParams
-from services.modelling.ring import Ring
+from services.modelling.ring import Array, Ring
 from services.modelling.rows import Rows
 from services.modelling.seats import Seats
 from services.modelling.signatures import signature_columns
@@ -70,6 +71,7 @@ class Modeller:
         """How many seconds were closed with the last one."""
         self._swept = 0
         self._known: tuple[int, Operators] | None = None
+        self._demand: tuple[Operators, Mapping[str, FlowFacts], Demand] | None = None
         self._looked: tuple[tuple[int, int], Window] | None = None
         self._service: tuple[tuple[int, int], ServiceFit] | None = None
 
@@ -165,7 +167,7 @@ class Modeller:
         window = self._window()
         seen = seen_in(operators.sum(window["rows"]), operators.sum(window["pending"]))
         late_s = operators.most(np.array([self.lateness.usual(part[0]) for part in operators.parts], dtype=np.int64))
-        rates = np.where(seen, operators.sum(window["arrivals"]), np.nan)
+        rates = np.where(seen, operators.sum(window["came"]), np.nan)
         self.forecasts.step(operators.names, rates, late_s, fresh)
 
     def _heard(self, operators: Operators) -> dict[str, int]:
@@ -177,14 +179,21 @@ class Modeller:
             heard[host] = max(heard.get(host, 0), second)
         return heard
 
+    def _came(self, window: Window) -> Array:
+        operators, known = self._operators(), self._demand
+        if known is None or known[0] is not operators or known[1] is not self.flows:
+            known = self._demand = (operators, self.flows, Demand(operators, self.flows))
+        return known[2].came(window)
+
     def _window(self) -> Window:
-        """All sums of operators; and `pending`: 1 where a row may still come."""
+        """All sums of operators; `pending`: 1 where a row may still come; `came`: arrivals with those that wait."""
         ring, operators, window_s = self.rings["operator"], self._operators(), self.params.window_s
         stamp = (self.closed, ring.version)
         if self._looked is None or self._looked[0] != stamp:
             late_s = np.array([self.lateness.now(part[0]) for part in operators.parts], dtype=np.int64)
             pending = (np.arange(window_s)[::-1] < late_s[:, None]).astype(float)
             window = Window(ring, "operator", operators.places, self.closed, window_s, pending=pending)
+            window["came"] = self._came(window)
             self._looked = (stamp, window)
         return self._looked[1]
 
@@ -204,11 +213,11 @@ class Modeller:
         """Those whose turn it is: some in each second, so that none takes long."""
         every = self.params.signature_every_s
         due = np.flatnonzero((self.closed - np.arange(len(operators.names))) % every < self._fresh)
-        sums = ("arrivals", "pending", "rows", "service_us", "served")
+        sums = ("came", "pending", "rows", "service_us", "served")
         found = {name: operators.sum(window[name])[due] for name in sums}
         return signature_columns(
             [operators.names[place] for place in due],
-            held(found["arrivals"], found["pending"]),
+            held(found["came"], found["pending"]),
             divide(found["service_us"], found["served"]),
             seen_in(found["rows"], found["pending"]).sum(axis=1),
         )

@@ -46,14 +46,13 @@ def _lines(host_rates: Array, times: Array) -> Execution:
 
 def rate_columns(operators: Operators, window: Window, recent_s: int) -> Columns:
     """What arrives at operators."""
-    arrivals = operators.sum(window["arrivals"])
+    came = operators.sum(window["came"])
     gaps = operators.sum(window["gaps"])
     # A silent second of an operator that is there is a rate of 0, from its first second on.
     seen = seen_in(operators.sum(window["rows"]), operators.sum(window["pending"]))
-    fit = fit_rates(
-        arrivals, operators.sum(window["outputs"]), Moments(gaps, gaps, operators.sum(window["gaps_sq"])), seen
-    )
-    recent = mean_of_seen(arrivals[:, -recent_s:], seen[:, -recent_s:])
+    done, outputs = (operators.sum(window[name]) for name in ("arrivals", "outputs"))
+    fit = fit_rates(came, done, outputs, Moments(gaps, gaps, operators.sum(window["gaps_sq"])), seen)
+    recent = mean_of_seen(came[:, -recent_s:], seen[:, -recent_s:])
     return Columns(
         RateModel,
         [f"rate/{flow}/{operator}" for flow, operator in operators.names],

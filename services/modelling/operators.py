@@ -46,6 +46,10 @@ class Operators:
         """What each operator of a task repeats: once a host, added over all hosts; one row a segment."""
         return self._segments.add(self._tasks.most(values))
 
+    def task_most(self, values: Array) -> Array:
+        """For each seat the largest of all operators of its task on its host."""
+        return np.asarray(self._tasks.most(values)[self._tasks.of])
+
     def segment_sum(self, values: Array) -> Array:
         """What each operator of a task tells of itself, added over all of them and all hosts; one row a segment."""
         return self._segments.add(self._tasks.add(values))

@@ -14,7 +14,7 @@ from services.modelling.windows import Window, held, mean_of_seen, seen_in
 _SUMS = (
     "rows",
     "pending",
-    "arrivals",
+    "came",
     "served",
     "service_us",
     "service_us_sq",
@@ -37,7 +37,11 @@ class Seats:
     ca2: Array
     lag: Array
     latency_ms: Array
-    """From the source to here; NaN where no record was timed."""
+    """From the source to here, on average; NaN where no record was timed."""
+    latest_ms: Array
+    """The same of the last second in which one was."""
+    quietest_ms: Array
+    """And of the second in which it was shortest."""
     timed: Array
     """How many were."""
 
@@ -47,14 +51,19 @@ class Seats:
         here = operators.staying(window["rows"][:, -recent_s:].sum(axis=1) > 0)
         sums = {name: window[name][here, -recent_s:] for name in _SUMS}
         added = {name: values.sum(axis=1) for name, values in sums.items()}
+        by_second_ms = divide(sums["latency_ms"], sums["timed"])
+        timed = np.isfinite(by_second_ms)
+        last = timed.shape[1] - 1 - timed[:, ::-1].argmax(axis=1)
         service = fit_service(Moments(sums["served"], sums["service_us"], sums["service_us_sq"]))
         return cls(
             [operators.parts[seat] for seat in here.tolist()],
-            mean_of_seen(sums["arrivals"], seen_in(sums["rows"], sums["pending"])),
+            mean_of_seen(sums["came"], seen_in(sums["rows"], sums["pending"])),
             divide(added["service_us"], added["served"]),
             np.nan_to_num(service.cs2, nan=1.0),
             divide(added["gaps_sq"], added["gaps"]) - 1.0,
             held(sums["lag"], sums["pending"])[:, -1],
             divide(added["latency_ms"], added["timed"]),
+            by_second_ms[np.arange(len(here)), last],
+            np.fmin.reduce(by_second_ms, axis=1),
             added["timed"],
         )

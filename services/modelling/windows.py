@@ -20,6 +20,10 @@ class Window:
             self._found[name] = self._ring.window(place(self._kind, name), *self._span)[self._places]
         return self._found[name]
 
+    def __setitem__(self, name: str, values: Array) -> None:
+        """What follows from other sums."""
+        self._found[name] = values
+
 
 def since_first(rows: Array) -> Flags:
     """Which seconds count: those from a row's first on, also where it is silent."""

@@ -193,30 +193,34 @@ class _Operators:
         return max(counts, default=None)
 
     def _source_rate(self, source: str) -> tuple[float, Origin]:
+        """What is forecast; of a backlog that grows, the larger of that and what is measured: a model may be old."""
         modelled = self._modelled_rate(source)
+        growth_per_s = self._backlog_growth_per_s(source)
         if modelled is not None and modelled > RATE_PER_MS_MIN:
-            return modelled, "modelled"
+            measured = self._measured_per_s(source) + growth_per_s if growth_per_s > 0 else 0.0
+            return (modelled, "modelled") if modelled >= measured / 1e3 else (measured / 1e3, "measured")
         if not self.has_run:
             return RATE_PER_MS, "default"
+        rate_per_ms = (self._measured_per_s(source) + growth_per_s) / 1e3
+        return (rate_per_ms, "measured") if rate_per_ms > RATE_PER_MS_MIN else (RATE_PER_MS_MIN, "floor")
+
+    def _measured_per_s(self, source: str) -> float:
+        """What its readers processed."""
         count = self.arrivals(source)
         if count is None:
             count = max(self._rest(edge.target) for edge in self.graph.edges_from(source))
-        rate_per_s = count / self.measures.span_s
+        return count / self.measures.span_s
+
+    def _backlog_growth_per_s(self, source: str) -> float:
+        """What arrives and is not processed yet is offered all the same."""
         for segment in self.graph.segments:
             if {edge.stream for edge in segment.inputs} == {source}:
-                # What arrives and is not processed yet is offered all the same.
-                rate_per_s += self.measures.segment(segment.id).lag_growth_per_s
-                break
-        rate_per_ms = rate_per_s / 1e3
-        return (rate_per_ms, "measured") if rate_per_ms > RATE_PER_MS_MIN else (RATE_PER_MS_MIN, "floor")
+                return self.measures.segment(segment.id).lag_growth_per_s
+        return 0.0
 
     def _modelled_rate(self, source: str) -> float | None:
-        """What is forecast for one of its readers; a backlog before them is in no forecast of arrivals."""
-        if self.models is None or any(
-            self.measures.segment(segment.id).lag_growth_per_s > 0
-            for segment in self.graph.segments
-            if {edge.stream for edge in segment.inputs} == {source}
-        ):
+        """What is forecast to come for one of its readers: what waits before them is in it, if the model is new."""
+        if self.models is None:
             return None
         rates = {reader: self.models.rate_per_s(reader) for reader in self.readers(source)}
         known = [rate / len(self.graph.edges_into(reader)) / 1e3 for reader, rate in rates.items() if rate is not None]

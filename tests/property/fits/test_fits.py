@@ -42,7 +42,7 @@ def test_rates_are_those_of_the_plain_formulas(seed: int) -> None:
     gaps = draw(rng, 5, 20)
     arrivals, outputs = rng.poisson(30.0, (5, 20)).astype(float), rng.poisson(10.0, (5, 20)).astype(float)
     seen = rng.random((5, 20)) < 0.9
-    found = fit_rates(arrivals, outputs, moments(gaps), seen)
+    found = fit_rates(arrivals, arrivals, outputs, moments(gaps), seen)
     for row in range(5):
         here = arrivals[row][seen[row]]
         assert here.mean() == pytest.approx(found.per_s[row])

@@ -71,9 +71,13 @@ def test_while_the_models_service_starts_again_what_lasts_is_used_on(age_s: int,
     assert ({"modelled" if is_used else "default"}, "measured") == (lasting, flow.origins["s", "rate_per_ms"])
 
 
-def test_a_backlog_is_offered_load_that_no_forecast_of_arrivals_knows() -> None:
-    flow = modelled(made(forecast()), lag=50)
-    assert 0.150 == pytest.approx(flow.flow.sources[0].rate_per_ms)
+@pytest.mark.parametrize(("forecast_per_s", "used"), [(300.0, (0.3, "modelled")), (120.0, (0.15, "measured"))])
+def test_a_backlog_that_grows_is_offered_load_whatever_a_model_says(
+    forecast_per_s: float, used: tuple[float, str]
+) -> None:
+    """A forecast has it if it is new, and may be of more; one from before the backlog counts for less than it."""
+    flow = modelled(made(forecast(forecast_per_s)), lag=50)
+    assert used == (pytest.approx(flow.flow.sources[0].rate_per_ms), flow.origins["s", "rate_per_ms"])
 
 
 def test_service_times_of_unequal_hosts_are_brought_to_capacity_one() -> None:

@@ -92,11 +92,36 @@ def test_a_rate_that_climbs_towards_capacity_is_warned_of_before_the_bound_break
     assert (5, None) == (first.samples, first.error), "five seconds with a timed record each; no warning was judged"
     assert 0.0 == again.error, "the one that was judged came true"
     assert (1, 0) == (modeller.hot_spots.verdicts.hits, modeller.hot_spots.verdicts.misses)
-    # Three of the last five seconds at 150 ms bring their mean above the bound.
-    assert [77.0 - warned[0]] == modeller.hot_spots.verdicts.leads_s
+    assert [75.0 - warned[0]] == modeller.hot_spots.verdicts.leads_s
     last = story[warned[-1]]["hotspot/talk"].body
     assert isinstance(last, HotSpotModel)
     assert last.in_s is None
+
+
+def test_load_beyond_capacity_is_seen_though_a_host_gets_no_more_done(batch: Batch) -> None:
+    """Processed records stay at capacity then; that more wait each second is what tells."""
+    modeller = Modeller(FitParams(window_s=30, recent_s=5))
+    modeller.know({"talk": FlowFacts(10_000.0, ())})
+    for second in range(1_000, 1_040):
+        over = max(0, second - 1_029)
+        cells = {SEAT: {second: second_of(1_000.0 if over else 700.0, 20.0) | {"lag": 500.0 * over}}}
+        modeller.take(batch(second + 1.5, operator=cells))
+    models = models_of(modeller)
+    assert 1_500.0 == models["rate/talk/tcp"].body.recent_per_s
+    slack = models["slack/talk"].body
+    assert isinstance(slack, SlackModel)
+    # Five seconds of work wait, and each second half a second more.
+    assert 10_000.0 - 20.0 - 5_000.0 - 5_000.0 == pytest.approx(slack.ahead_slack_ms[-1], rel=0.1, abs=400.0)
+
+
+def test_what_a_burst_took_is_not_taken_for_what_a_flow_always_takes(batch: Batch) -> None:
+    """After it the mean latency still has the burst in it: a bound of 100 ms would be broken for ever."""
+    _, story = watch(batch, [200.0] * 45, [30.0] * 40 + [400.0, 400.0] + [30.0] * 3)
+    slack = story[-1]["slack/talk"].body
+    assert isinstance(slack, SlackModel)
+    assert slack.slack_ms < 0, "over five seconds it is"
+    assert all(left_ms > 60.0 for left_ms in slack.ahead_slack_ms)
+    assert "hotspot/talk" not in story[-1]
 
 
 def test_a_warning_from_before_a_restart_is_taken_back(batch: Batch) -> None:

@@ -1,0 +1,47 @@
+"""What comes to operators, which is not what they get done: a host at its limits counts no more than it can do.
+
+Hosts count records as they process them. What came in a second is that, and by how much more of the task's records
+waited at its end than at its beginning. Operators behind the first one of a segment would have seen their usual share
+of it.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from services.modelling.flow_facts import FlowFacts
+from services.modelling.operators import Operators
+from services.modelling.ring import Array
+from services.modelling.windows import Window, since_first
+
+
+class Demand:
+    """Of the same seats and flows as long as neither changes; `came` once a second."""
+
+    def __init__(self, operators: Operators, flows: Mapping[str, FlowFacts]) -> None:
+        self._operators = operators
+        there = {part[:3]: set[str]() for part in operators.parts}
+        for *task, operator in operators.parts:
+            there[tuple(task)].add(operator)
+        below = {flow: facts.upstream for flow, facts in flows.items()}
+        inner = {
+            (*task, operator)
+            for task, names in there.items()
+            for operator, above in below.get(task[1], ())
+            if above in names
+        }
+        self._is_first = np.array([part not in inner for part in operators.parts], dtype=bool)
+        """Of a flow that nobody knows each operator counts as one to which records come."""
+
+    def came(self, window: Window) -> Array:
+        """[seat, second]: records that came, also those that wait."""
+        arrivals, lag = window["arrivals"], window["lag"]
+        growth = np.diff(lag, axis=1, prepend=lag[:, :1])
+        # What waited when a task was first heard of had come before.
+        growth[:, 1:][~since_first(window["rows"])[:, :-1]] = 0.0
+        if not growth.any():
+            return arrivals
+        total = arrivals.sum(axis=1)
+        entering = self._operators.task_most(np.where(self._is_first, total, 0.0))
+        share = np.divide(total, entering, out=np.ones_like(total), where=(entering > 0) & ~self._is_first)
+        return np.asarray(np.maximum(arrivals + share[:, None] * growth, 0.0))
