@@ -324,11 +324,11 @@ METRICS_REJECTED = Topic(
 
 MODELS = Topic(
     name=names.MODELS,
-    purpose="fitted models; of one key the largest (second, batch) counts",
+    purpose="fitted models, and hot spots that hosts see near; of one key the largest (second, batch) counts",
     key="{key}",
     message=Model,
     retention=Compacted(segment_ms=10 * MINUTE_MS),
-    written_by=("modelling",),
+    written_by=("modelling", "host"),
     read_by=("host",),
     bytes_max=16 * KIB,
     compression="gzip",

@@ -7,11 +7,14 @@ for spot in hot_spots(outlook, ahead, alarm.level):                             
     leavers = movers(outlook, ahead, spot)                                           # whose leaders send ants now
 verdicts.step(now, warned, broken)                                                   # how they came out,
 alarm.learn(verdicts)                                                                # and from which chance on to warn
+
+That is for seconds ahead, by models. What a host sees of its own queue is nearer, and sure: `near_spots`.
 """
 
 from placement.hotspots.alarm import Alarm, AlarmParams
 from placement.hotspots.courses import CourseParams, Courses
 from placement.hotspots.foresight import Foresight, HotSpot, foresee, hot_spots
+from placement.hotspots.near import NearParams, NearSpot, near_spots
 from placement.hotspots.outlook import Outlook, Stops
 from placement.hotspots.relief import movers
 from placement.hotspots.verdicts import VerdictParams, Verdicts
@@ -23,6 +26,8 @@ __all__ = [
     "Courses",
     "Foresight",
     "HotSpot",
+    "NearParams",
+    "NearSpot",
     "Outlook",
     "Stops",
     "VerdictParams",
@@ -30,4 +35,5 @@ __all__ = [
     "foresee",
     "hot_spots",
     "movers",
+    "near_spots",
 ]

@@ -87,10 +87,13 @@ class Meter:
         self._set_aside = Work()
         """Of what was committed, since the last report."""
         self.slowness = 1.0
+        self.taken, self.busy_us = 0, 0.0
+        """Records that it began with, and what all operators took, since it is there."""
         self._has_reported = False
 
     def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
         """Some records arrived, by the broker's clock: they waited since it got them."""
+        self.taken += len(records)
         self._wait_us.add(max(0.0, (now_ms - records[-1].timestamp) * 1_000), len(records))
 
     def begun(self) -> None:
@@ -115,7 +118,9 @@ class Meter:
             work.arrivals += came_in
             work.outputs += went_out
             if came_in:
-                operator.service_us.add((now_s - self._mark_s) * 1e6 * self.slowness / came_in, came_in)
+                took_us = (now_s - self._mark_s) * 1e6 * self.slowness
+                self.busy_us += took_us
+                operator.service_us.add(took_us / came_in, came_in)
                 operator.batch.add(went_out / came_in, came_in)
                 self._arrived(name, came_in, now_s)
         self._mark_s = now_s

@@ -112,6 +112,11 @@ class Task:
         return {each.at: each.fetch_offset for each in self._inputs.by_name.values()}
 
     @property
+    def waits(self) -> bool:
+        """Whether it keeps nobody else waiting while it works: its functions run elsewhere."""
+        return self._thread is not None
+
+    @property
     def unprocessed(self) -> dict[TopicPartition, int | None]:
         """The first offset of each input that is not yet processed; None: all that was fetched is."""
         idle = self._inbox.is_idle

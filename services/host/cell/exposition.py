@@ -22,6 +22,7 @@ def cell_exposition(cell: CellService) -> str:
         *metric("cell_ants_lost_total", "counter", "Ants whose way ended here", _by("why", body.lost)),
         *metric("cell_failures_total", "counter", "Messages that confused cell or leader", [({}, body.failed)]),
         *metric("cell_neighbour_delay_ms", "gauge", "Delay to a neighbour", _by("neighbour", body.cell.links_ms)),
+        *metric("cell_hot_spots_near_total", "counter", "Flows warned of", [({}, cell.near_warnings.given)]),
         *metric("cell_leaders", "gauge", "Flows led here", [({}, len(body.leaders))]),
     ]
     if cell.store is not None:

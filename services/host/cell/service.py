@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from placement.ants.params import IMPROVED
+from placement.hotspots import NearParams
 from placement.leader import Leader
 from placement.queueing import Stream
 from placement.served import served_flow
@@ -22,10 +23,12 @@ from services.host.cell.delays import Delays, has_changed, is_broker
 from services.host.cell.flow_model import model_flow
 from services.host.cell.leaders import Leaders
 from services.host.cell.led import Surface
+from services.host.cell.near_warnings import NearWarnings
 from services.host.cell.neighbours import atlas_of, neighbours_of
 from services.host.cell.pheromone_store import PheromoneStore
 from services.host.cell.post import Post, PostParams
 from services.host.cell.probing import Probing, ProbingParams
+from services.host.cell.queue_watch import QueueWatch, TaskSeen
 from services.host.cell.roster import SILENT_MS, Roster
 from services.host.cell.rows import load_of_rows
 from services.host.cell.served import served_at
@@ -33,6 +36,7 @@ from services.host.cell.tail import Tail
 from services.host.graphs import compiled
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
+from services.host.segment import Segment
 from services.process.broker import Broker
 from services.process.clock import BrokerClock
 from services.registry.lease_keeper import LeaseKeeper
@@ -67,6 +71,7 @@ class CellParams:
     silent_ms: float = SILENT_MS
     post: PostParams = field(default_factory=PostParams)
     probing: ProbingParams = field(default_factory=ProbingParams)
+    near: NearParams = field(default_factory=NearParams)
     seed: str | None = None
     redis_url: str | None = field(default=None, repr=False)
 
@@ -104,6 +109,8 @@ class CellService:
         self._roster = Roster(self._params.silent_ms)
         self._delays = Delays()
         self._probing = Probing(self._host, self._params.probing)
+        self._queue_watch = QueueWatch(self._host, self._params.near)
+        self.near_warnings = NearWarnings(self._host, self._params.near)
         self._changed = asyncio.Event()
         self._links_stamp: object = None
         self._remembers = False
@@ -194,6 +201,7 @@ class CellService:
             group.create_task(self._survey())
             group.create_task(self._follow_rates())
             group.create_task(self._ping_brokers())
+            group.create_task(self._watch_queue())
             if self.store is not None:
                 group.create_task(self.store.run())
 
@@ -271,6 +279,21 @@ class CellService:
             rows = await broker_rows(self._host, self._broker, second=int(self._clock.local_ms() / 1e3))
             await self._publisher.send(catalogue.METRICS_LINKS, rows, now_ms=int(self._clock.now_ms()))
             await asyncio.sleep(PING_BROKERS_EVERY_S)
+
+    async def _watch_queue(self) -> None:
+        """Looks at what waits here, and tells of hot spots that are near."""
+        measured: list[OperatorMetrics] = []
+        while True:
+            await asyncio.sleep(self._params.near.look_s)
+            if self._reports.rows is not measured:
+                measured = self._reports.rows
+                self._queue_watch.measured(measured)
+            segments = self._reports.segments()
+            tasks = [task for segment in segments for task in seen_tasks(segment)]
+            first = {segment.plan.flow: segment.plan.segment.operators[0] for segment in segments}
+            spots = self._queue_watch.look(tasks)
+            for model in self.near_warnings.told(spots, first.__getitem__, now_ms=self._clock.now_ms()):
+                await self._publish(catalogue.MODELS, model)
 
     async def _survey(self) -> None:
         """Who lives, who is near, what is promised, what is led here: at once after a change, else every second."""
@@ -378,3 +401,15 @@ class CellService:
         finally:
             for task in reading:
                 task.cancel()
+
+
+def seen_tasks(segment: Segment) -> list[TaskSeen]:
+    """Those that have something to do, and of which it is known what waits for them."""
+    found = []
+    for partition, task in segment.tasks().items():
+        lag = None if task.rests else segment.lag(partition)
+        if lag is not None:
+            slot, meter = (segment.plan.segment.id, partition), task.meter
+            bound_ms = segment.plan.graph.spec.qos.latency_ms
+            found.append(TaskSeen(slot, segment.plan.flow, bound_ms, meter.taken, meter.busy_us, lag, task.waits))
+    return found

@@ -38,8 +38,8 @@ HOT_SPOTS_LIVE = Experiment(
         AtMost(f"{BROKEN}, foreseeing", 0.5, "reacting"),
     ),
     reading=(
-        "A lead is from the second in which a reader had the warning to that in which records were sent which then took"
-        " longer than the bound on average. Both lives hear at once of a bound that is broken. The work of a record is"
+        "A lead is from when a reader had the warning to when the time of those records had passed whose second took"
+        " longer than the bound on average. Both lives hear within a second of a bound that is broken. Work is"
         " played by waiting, the rest is real; rows tell how busy the machine was: near 1, models come late"
         " ([decision 0334](decisions/0334-hot-spots-live.md))"
     ),

@@ -6,11 +6,9 @@ gives each of 34 nodes one to ten of them, we place two to ten in all on a small
 
 from random import Random
 
-import numpy as np
-
 from placement.fits.arrays import Array
 from services.lab.experiments.experiment import Experiment, Trial
-from services.lab.experiments.hot_spots import SECONDS, Seen, live, stage_of
+from services.lab.experiments.hot_spot_worlds import SECONDS, Seen, live, stage_of
 from services.lab.samples import Sample
 
 LOADS = (2, 6, 10)
@@ -27,7 +25,7 @@ def _worlds(trial: Trial, flows: int) -> dict[str, Seen]:
 
 
 def _missed(seen: Seen) -> float:
-    return float((np.array(seen.stretch) > 1.0).mean())
+    return float((seen.by_second() > 1.0).mean())
 
 
 def _fig_21(trial: Trial) -> list[Sample]:
@@ -44,7 +42,7 @@ def _fig_22(trial: Trial) -> list[Sample]:
     samples = []
     for flows in LOADS:
         for label, seen in _worlds(trial, flows).items():
-            stretch = np.array(seen.stretch)
+            stretch = seen.by_second()
             delay = float(stretch[stretch <= 1.0].mean())
             samples.append(Sample("", delay, "of the bound", seed=trial.seed, series=label, x=float(flows)))
             measure = f"delay of what keeps its bound, {flows} applications, {label}"
@@ -55,10 +53,10 @@ def _fig_22(trial: Trial) -> list[Sample]:
 def _fig_23(trial: Trial) -> list[Sample]:
     """The application that misses most without moves."""
     worlds = _worlds(trial, LOADS[-1])
-    worst = int((np.array(worlds["without"].stretch) > 1.0).sum(axis=0).argmax())
+    worst = int((worlds["without"].by_second() > 1.0).sum(axis=0).argmax())
     samples = []
     for label, seen in worlds.items():
-        line = np.array(seen.stretch)[:, worst]
+        line = seen.by_second()[:, worst]
         samples.append(
             Sample(
                 f"seconds beyond the bound, worst application, {label}", float((line > 1).sum()), "s", seed=trial.seed

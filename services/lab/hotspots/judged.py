@@ -12,12 +12,14 @@ import numpy as np
 from placement.fits.arrays import Array
 from placement.hotspots import VerdictParams
 from services.lab.hotspots.flows import BOUND_MS
-from services.lab.hotspots.life import Life, Where
+from services.lab.hotspots.life import STEPS, Life, Where
 from services.lab.samples import Sample, Statistic
 from services.modelling.flow_verdicts import Company, FlowVerdicts
 
 HOLDS_S = 10
 """How long a warning may hold: as in the simulated half."""
+GAP_S = 3
+"""Breaks not further apart than this are one."""
 TWICE_THE_PAUSE = "twice the pause of a move, as measured"
 BROKEN = "flow-seconds beyond the bound"
 
@@ -26,7 +28,7 @@ def samples_of(lives: Mapping[str, Life], seed: int) -> list[Sample]:
     """All rows of one seed."""
     pauses = [pause_ms / 1e3 for life in lives.values() for pause_ms in life.pauses_ms]
     return [
-        *_warning_samples(lives["reacting"], seed),
+        *(sample for who in lives["reacting"].warned for sample in _warning_samples(lives["reacting"], who, seed)),
         *(Sample("pause of a move, median", each, "s", None, Statistic.MEDIAN, seed) for each in pauses),
         *(Sample(TWICE_THE_PAUSE, 2 * each, "s", None, Statistic.MEDIAN, seed) for each in pauses),
         *_broken_samples(lives, seed),
@@ -34,12 +36,12 @@ def samples_of(lives: Mapping[str, Life], seed: int) -> list[Sample]:
     ]
 
 
-def verdicts_of(life: Life, *, holds_s: int = HOLDS_S) -> FlowVerdicts:
-    """How the warnings came out."""
-    verdicts = FlowVerdicts(VerdictParams(holds_s=holds_s))
-    for second, (latency_ms, warned, where) in enumerate(zip(life.latency_ms, life.warned, life.where, strict=True)):
-        slack_ms = dict(zip(life.flows, (BOUND_MS - latency_ms).tolist(), strict=True))
-        verdicts.step(second, slack_ms, warned, company_of(where))
+def verdicts_of(life: Life, who: str = "", *, holds_s: int = HOLDS_S) -> FlowVerdicts:
+    """How the warnings came out; of all, or of some alone."""
+    verdicts = FlowVerdicts(VerdictParams(holds_s=holds_s * STEPS, gap_s=GAP_S * STEPS))
+    for step, (late, warned) in enumerate(zip(life.late, life.warned[who], strict=True)):
+        slack = {flow: -1.0 if is_late else 1.0 for flow, is_late in zip(life.flows, late.tolist(), strict=True)}
+        verdicts.step(step, slack, warned, company_of(life.where[step // STEPS]))
     return verdicts
 
 
@@ -52,19 +54,19 @@ def company_of(where: Where) -> Company:
     return {flow: frozenset((host, other) for host in hosts for other in there[host]) for flow, hosts in where.items()}
 
 
-def _warning_samples(life: Life, seed: int) -> list[Sample]:
-    verdicts, label = verdicts_of(life), f"within {HOLDS_S} s"
+def _warning_samples(life: Life, who: str, seed: int) -> list[Sample]:
+    verdicts, label = verdicts_of(life, who), f"within {HOLDS_S} s{who}"
     breaks, warnings = verdicts.hits + verdicts.misses, verdicts.hits + verdicts.false
     hits = float(verdicts.hits)
     return [
         Sample(f"recall, {label}", hits, "share", None, Statistic.QUOTIENT, seed, of=float(breaks)),
         Sample(f"precision, {label}", hits, "share", None, Statistic.QUOTIENT, seed, of=float(warnings)),
         *(
-            Sample(f"lead time, median, {label}", float(each), "s", None, Statistic.MEDIAN, seed)
+            Sample(f"lead time, median, {label}", each / STEPS, "s", None, Statistic.MEDIAN, seed)
             for each in verdicts.leads_s
         ),
-        Sample("hot spots", float(breaks), "episodes", None, Statistic.SUM, seed),
-        Sample("warnings that were judged", float(warnings), "warnings", None, Statistic.SUM, seed),
+        Sample(f"hot spots{who}", float(breaks), "episodes", None, Statistic.SUM, seed),
+        Sample(f"warnings that were judged{who}", float(warnings), "warnings", None, Statistic.SUM, seed),
     ]
 
 

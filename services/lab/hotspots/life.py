@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 from confluent_kafka import Producer
 
-from placement.fits.arrays import Array
+from placement.fits.arrays import Array, Flags
 from services.embedded import EmbeddedStack
 from services.embedded.process import Process
 from services.lab.cluster.site import Site, flat, standing, with_command
@@ -24,7 +24,7 @@ from services.lab.dataplane.ground import BenchError, Say, wait_until
 from services.lab.hotspots.bursts import Bursts
 from services.lab.hotspots.crier import cry
 from services.lab.hotspots.flows import DEAR, sink_of, source_of, text_of
-from services.lab.hotspots.news import News, listening
+from services.lab.hotspots.news import News, listening, of_hosts
 from services.lab.hotspots.records import Records, flowing
 from services.modelling.furnish import furnish_modelling
 from services.registry.asking import now_ms
@@ -42,6 +42,9 @@ FLOWS = 2 * HOSTS
 LEARNING_S = 60
 SECONDS = 110
 """What is judged of a life."""
+STEPS = 10
+"""Into which a second is cut for that: hosts warn by the tenth of a second."""
+HOSTS_ALONE, MODELS_ALONE = ", hosts alone", ", models alone"
 MASTER = "local[2]"
 PLACED_TIMEOUT_S, MODELS_TIMEOUT_S, RESULTS_TIMEOUT_S = 120.0, 180.0, 15.0
 PROGRAM = Path(__file__).with_name("programs") / "played_host.py"
@@ -52,13 +55,17 @@ Where = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What was seen in the seconds that count: `latency_ms` [second, flow]; of each second who was warned of, and where
-    flows ran. `pauses_ms` of moves in the whole life; `behind_s`: how late models came; `busy`: share of the machine's
-    processors in use; `missing`: records without a result."""
+    """What was seen in the seconds that count.
+
+    `latency_ms` [second, flow]; `late` [step, flow]: whose bounds were broken; `warned`: by who warns, at each step of
+    whom; `where`: in each second, where flows ran. `pauses_ms` of moves in the whole life; `behind_s`: how late models
+    came; `busy`: share of the machine's processors in use; `missing`: records without a result.
+    """
 
     flows: tuple[str, ...]
     latency_ms: Array
-    warned: Sequence[set[str]]
+    late: Flags
+    warned: Mapping[str, Sequence[set[str]]]
     where: Sequence[Where]
     moves: int
     pauses_ms: Sequence[float]
@@ -145,18 +152,20 @@ def _counted(stage: _Stage, bursts: Bursts) -> Life:
     busy = psutil.cpu_percent() / 100
     _wait_results(records, first)
     now_us = time.time_ns() // 1_000
-    latencies = [records.trips[flow].latencies_ms(first, SECONDS, now_us=now_us) for flow in flows]
+    trips = [records.trips[flow] for flow in flows]
+    warners = {"": None, HOSTS_ALONE: of_hosts, MODELS_ALONE: lambda key: not of_hosts(key)}
     moves = [*read_registry(stage.site.bootstrap, catalogue.MOVES).moves.values()]
     return Life(
         flows,
-        np.array(latencies).T,
-        news.warned(flows, first, SECONDS),
+        np.array([each.latencies_ms(first, SECONDS, now_us=now_us) for each in trips]).T,
+        np.array([each.late(first, SECONDS, STEPS, now_us=now_us) for each in trips]).T,
+        {who: news.warned(first, SECONDS, STEPS, *([by] if by else [])) for who, by in warners.items()},
         where,
         len(_done(moves, since_ms=first * 1_000, until_ms=(first + SECONDS) * 1_000)),
         [move.actual_pause_ms for move in _done(moves) if move.actual_pause_ms is not None],
         news.behind_s(first, SECONDS),
         busy,
-        sum(each.missing(first, SECONDS) for each in records.trips.values()),
+        sum(each.missing(first, SECONDS) for each in trips),
     )
 
 

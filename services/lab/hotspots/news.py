@@ -1,9 +1,9 @@
-"""What the modelling service publishes of the flows, with the moment at which a reader got it."""
+"""What the modelling service and hosts publish of the flows, with the moment at which a reader got it."""
 
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -15,6 +15,13 @@ from topics.errors import MessageError
 from topics.messages import HotSpotModel, Model, SlackModel
 
 POLL_S = 0.1
+
+
+def of_hosts(key: str) -> bool:
+    """Whether a host says so, of its own queue; the service's keys name no host."""
+    return key.count("/") > 1
+
+
 KINDS = (b"hotspot/", b"slack/")
 
 
@@ -28,13 +35,13 @@ class Heard:
 
 @dataclass(slots=True)
 class News:
-    """`heard` so far, in order: slack and what is foreseen."""
+    """`heard` so far, in order: slack, and what the service and hosts foresee."""
 
     heard: list[Heard] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def take(self, model: Model, at_s: float) -> None:
-        """One model; what the crier says is not the service's."""
+        """One model; what the crier says is nobody's forecast."""
         if not is_cried(model):
             self.heard.append(Heard(at_s, model))
 
@@ -43,23 +50,31 @@ class News:
         return {each.model.body.flow for each in list(self.heard) if isinstance(each.model.body, SlackModel)}
 
     def standing(self) -> dict[str, HotSpotModel]:
-        """The warnings that stand now."""
+        """The warnings that stand now, of the service and of hosts."""
         found: dict[str, HotSpotModel] = {}
         for each in list(self.heard):
             if isinstance(spot := each.model.body, HotSpotModel):
-                found[spot.flow] = spot
-        return {flow: spot for flow, spot in found.items() if spot.in_s is not None}
+                found[each.model.key] = spot
+        return {spot.flow: spot for spot in found.values() if spot.in_s is not None}
 
-    def warned(self, flows: Sequence[str], first: int, seconds: int) -> list[set[str]]:
-        """Of each second from the first on: the flows whose warning stood when it ended."""
-        spots = [(each.at_s, each.model.body) for each in self.heard if isinstance(each.model.body, HotSpotModel)]
-        found, stands, place = [], set[str](), 0
-        for second in range(first, first + seconds):
-            while place < len(spots) and spots[place][0] < second + 1:
-                spot = spots[place][1]
-                (stands.discard if spot.in_s is None else stands.add)(spot.flow)
+    def warned(
+        self, first: int, seconds: int, steps: int, by: Callable[[str], bool] = lambda _: True
+    ) -> list[set[str]]:
+        """Of each step from the first second on: the flows of which a warning stood when it ended.
+
+        `by`: who must have said it, by the model's key.
+        """
+        spots = [(each.at_s, each.model.key, each.model.body) for each in self.heard]
+        mine = [(at_s, key, body) for at_s, key, body in spots if isinstance(body, HotSpotModel) and by(key)]
+        found, stands, place = [], dict[str, str](), 0
+        for step in range(seconds * steps):
+            while place < len(mine) and mine[place][0] < first + (step + 1) / steps:
+                _, key, spot = mine[place]
+                stands.pop(key, None)
+                if spot.in_s is not None:
+                    stands[key] = spot.flow
                 place += 1
-            found.append(stands & set(flows))
+            found.append(set(stands.values()))
         return found
 
     def behind_s(self, first: int, seconds: int) -> list[float]:

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from placement.fits.arrays import Array
+from placement.fits.arrays import Array, Flags
 from services.lab.hotspots.flows import BOUND_MS, USERS, record, sink_of, source_of
 
 TICK_S = 0.005
 POLL_S = 0.2
 SECOND_US = 1_000_000
+BOUND_US = int(BOUND_MS * 1e3)
 
 
 @dataclass(slots=True)
@@ -41,14 +42,23 @@ class Trips:
 
     def is_late(self, now_us: int) -> bool:
         """Whether the bound is broken now: by the mean of the last second of records that it has passed for."""
-        until_us = now_us - int(BOUND_MS * 1e3)
+        until_us = now_us - BOUND_US
         recent = []
         for sent_us in reversed(self.sent_us):
             if sent_us <= until_us - SECOND_US:
                 break
             if sent_us <= until_us:
                 recent.append(self._took_us(sent_us, now_us))
-        return bool(recent) and sum(recent) / len(recent) > BOUND_MS * 1e3
+        return bool(recent) and sum(recent) / len(recent) > BOUND_US
+
+    def late(self, first: int, seconds: int, steps: int, *, now_us: int) -> Flags:
+        """The same at the end of each step from the first second on, so many steps a second, as it is known now."""
+        sent_us = np.array(self.sent_us, dtype=np.int64)
+        took_us = np.array([self._took_us(each, now_us) for each in self.sent_us], dtype=float)
+        until_us = first * SECOND_US + (np.arange(seconds * steps) + 1) * (SECOND_US // steps) - BOUND_US
+        begin, end = (np.searchsorted(sent_us, at_us, side="right") for at_us in (until_us - SECOND_US, until_us))
+        total = np.concatenate([[0.0], np.cumsum(took_us)])
+        return np.asarray(total[end] - total[begin] > BOUND_US * (end - begin))
 
     def latencies_ms(self, first: int, seconds: int, *, now_us: int) -> Array:
         """Mean of the records of each second from the first on; 0 where none was sent."""

@@ -12,8 +12,8 @@ from services.lab.hotspots.bursts import MOST_LOAD, Bursts, drawn
 from services.lab.hotspots.crier import cried, is_cried
 from services.lab.hotspots.flows import BOUND_MS, DEAR, LAST, SERVICE_MS, record, text_of
 from services.lab.hotspots.judged import HOLDS_S, company_of, samples_of, verdicts_of
-from services.lab.hotspots.life import Life, where_in
-from services.lab.hotspots.news import News
+from services.lab.hotspots.life import STEPS, Life, where_in
+from services.lab.hotspots.news import News, of_hosts
 from services.lab.hotspots.processor import Processor
 from services.lab.hotspots.programs.played_host import PlayedMeter, is_ahead
 from services.lab.hotspots.records import Trips
@@ -30,8 +30,8 @@ SECOND_US = 1_000_000
 TRACES = {"minutes": np.array([1.0, 5.0, 2.0] * 200), "events, 1 s": np.array([0.0, 0.0, 9.0, 1.0] * 200)}
 
 
-def model(body: AnyBody, second: int = 100) -> Model:
-    return Model("key", second, 10, 5, None, 0, 0, body)
+def model(body: AnyBody, second: int = 100, key: str = "") -> Model:
+    return Model(key or f"hotspot/{getattr(body, 'flow', '')}", second, 10, 5, None, 0, 0, body)
 
 
 def spot(flow: str, in_s: float | None, leaving: tuple[str, ...] = ()) -> HotSpotModel:
@@ -153,13 +153,37 @@ def test_a_bound_is_broken_once_records_have_waited_longer_than_it() -> None:
     assert not trips.is_late(bound_us + SECOND_US)
 
 
+def test_all_steps_of_a_life_are_judged_as_the_crier_does_while_it_goes_on() -> None:
+    """Once with what was known then, once afterwards, when all results have come: the same."""
+    trips, rng = Trips(), np.random.default_rng(5)
+    for at_us in np.sort(rng.integers(90 * SECOND_US, 110 * SECOND_US, 400)).tolist():
+        sent_us = trips.send(at_us)
+        burst = 103 * SECOND_US <= sent_us < 106 * SECOND_US
+        trips.come(sent_us, sent_us + int(BOUND_MS * (1_600 if burst else 200)))
+    looks = [trips.is_late(102 * SECOND_US + (step + 1) * SECOND_US // 10) for step in range(80)]
+    assert {True, False} == set(looks)
+    assert looks == trips.late(102, 8, 10, now_us=200 * SECOND_US).tolist()
+
+
 def test_a_warning_stands_from_when_it_was_read_until_it_is_taken_back() -> None:
     """Not from the second that it rests on: nobody had it then."""
     news = News()
     for at_s, body in ((101.5, spot("f", 4.0)), (103.2, spot("f", None)), (103.9, spot("g", 1.0))):
         news.take(model(body), at_s)
-    assert [set(), {"f"}, {"f"}, {"g"}] == news.warned(("f", "g"), 100, 4)
+    assert [set(), {"f"}, {"f"}, {"g"}] == news.warned(100, 4, 1)
+    assert [set()] * 3 + [{"f"}] * 3 + [set()] + [{"g"}] == news.warned(100, 4, 2)
     assert {"g"} == set(news.standing())
+
+
+def test_what_a_host_takes_back_the_service_may_still_say() -> None:
+    """Each has warnings of its own; they are also judged apart."""
+    news = News()
+    news.take(model(spot("f", 4.0)), 100.1)
+    for at_s, in_s in ((100.2, 1.0), (101.2, None)):
+        news.take(model(spot("f", in_s), key="hotspot/f/h1"), at_s)
+    assert [{"f"}] * 3 == news.warned(100, 3, 1)
+    assert [{"f"}, set(), set()] == news.warned(100, 3, 1, of_hosts)
+    assert {"f"} == set(news.standing())
 
 
 def test_models_are_as_late_as_they_come_after_the_end_of_their_second() -> None:
@@ -223,7 +247,8 @@ def life(latency_ms: dict[int, float], warned: set[int], *, moved_at: int = 99) 
     return Life(
         ("f",),
         latencies,
-        [{"f"} if second in warned else set() for second in range(30)],
+        np.repeat(latencies > BOUND_MS, STEPS, axis=0),
+        {"": [{"f"} if second in warned else set() for second in range(30) for _ in range(STEPS)]},
         [{"f": frozenset({"h1" if second < moved_at else "h2"})} for second in range(30)],
         moves=1,
         pauses_ms=[200.0],
@@ -235,7 +260,7 @@ def life(latency_ms: dict[int, float], warned: set[int], *, moved_at: int = 99) 
 
 def test_a_warning_is_judged_by_what_records_took() -> None:
     verdicts = verdicts_of(life({20: 2_000.0, 21: 2_000.0}, {16, 17}))
-    assert (1, 0, 0, [4]) == (verdicts.hits, verdicts.misses, verdicts.false, verdicts.leads_s)
+    assert (1, 0, 0, [4 * STEPS]) == (verdicts.hits, verdicts.misses, verdicts.false, verdicts.leads_s)
     assert (0, 1, 0) == _counts(life({20: 2_000.0}, set()))
     assert (0, 0, 1) == _counts(life({}, {5}))
     assert (0, 1, 1) == _counts(life({5 + HOLDS_S + 1: 2_000.0}, {5}))

@@ -1,0 +1,136 @@
+"""A host looks at its own queue, ten times a second: who comes soon will wait so long. Pure.
+
+Tasks of a host take turns, so that all that waits there is one queue. A task whose functions run elsewhere keeps nobody
+else waiting: it is a queue of its own. What a flow takes beside waiting is what it took in the quietest of the last
+seconds, on its way to here: what comes after this segment is not known here, so that a warning comes rather late than
+in vain.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.fits.arrays import Array
+from placement.hotspots import NearParams, NearSpot, Outlook, Stops, near_spots
+from placement.queueing.arrays import SUMS
+from topics.messages import OperatorMetrics
+
+QUIET_S = 10
+"""Seconds of which the quietest counts."""
+SERVICE_S = 10
+"""What a record takes is the mean of so long."""
+CALM_LOAD, CALM_SHARE = 0.8, 0.1
+"""Nothing is near while less comes than that, and less waits than this share of the tightest flow's slack."""
+NO_BOUND_MS = 1e12
+"""Of a flow without a bound, which is there for the work that it brings."""
+
+Slot = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSeen:
+    """One task at one look. `taken` and `busy_us`: records and work since it is there; `lag`: records that wait."""
+
+    slot: Slot
+    flow: str
+    bound_ms: float | None
+    taken: int
+    busy_us: float
+    lag: int
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Lately:
+    """One task, by what changed since looks before."""
+
+    seen: TaskSeen
+    per_s: float
+    service_ms: float
+
+    @property
+    def load(self) -> float:
+        return self.per_s * self.service_ms / 1e3
+
+    @property
+    def waiting_ms(self) -> float:
+        return self.seen.lag * self.service_ms
+
+
+class QueueWatch:
+    """`measured` once a second, `look` in between: the hot spots that are near."""
+
+    def __init__(self, host: str, params: NearParams) -> None:
+        self._host, self._params = host, params
+        self._looks: dict[Slot, deque[TaskSeen]] = {}
+        self._kept = round(max(SERVICE_S, params.lately_s) / params.look_s) + 1
+        self._came = round(params.lately_s / params.look_s)
+        self._latency_ms: dict[str, deque[float]] = {}
+
+    def measured(self, rows: Iterable[OperatorMetrics]) -> None:
+        """What hosts report of a second: how long records took, of each flow on its way to here."""
+        found: dict[str, float] = {}
+        for row in rows:
+            if row.latency_ms is not None and row.latency_ms.count:
+                mean_ms = row.latency_ms.sum / row.latency_ms.count
+                found[row.flow] = max(found.get(row.flow, 0.0), mean_ms)
+        for flow, mean_ms in found.items():
+            self._latency_ms.setdefault(flow, deque(maxlen=QUIET_S)).append(mean_ms)
+
+    def look(self, tasks: Sequence[TaskSeen]) -> list[NearSpot]:
+        """The tasks that are there and have something to do."""
+        for gone in self._looks.keys() - {task.slot for task in tasks}:
+            del self._looks[gone]
+        lately = [each for task in tasks if (each := self._lately(task)) is not None]
+        here = {task.flow for task in tasks}
+        self._latency_ms = {flow: past for flow, past in self._latency_ms.items() if flow in here}
+        shared = [each for each in lately if not each.seen.waits]
+        queues = [shared, *([each] for each in lately if each.seen.waits)]
+        return [spot for queue in queues for spot in self._near(queue)]
+
+    def _lately(self, task: TaskSeen) -> _Lately | None:
+        """None: it is not known for long enough."""
+        looks = self._looks.setdefault(task.slot, deque(maxlen=self._kept))
+        looks.append(task)
+        if len(looks) <= self._came:
+            return None
+        before, first = looks[-1 - self._came], looks[0]
+        came = task.taken + task.lag - before.taken - before.lag
+        taken = task.taken - first.taken
+        service_ms = (task.busy_us - first.busy_us) / taken / 1e3 if taken > 0 else 0.0
+        return _Lately(task, max(0.0, came / self._params.lately_s), service_ms)
+
+    def _near(self, queue: Sequence[_Lately]) -> list[NearSpot]:
+        flows = {
+            each.seen.flow: each.seen.bound_ms
+            for each in sorted(queue, key=lambda each: each.seen.flow)
+            if each.service_ms > 0
+        }
+        slack = [bound_ms - self._base_ms(flow) for flow, bound_ms in flows.items() if bound_ms is not None]
+        waiting_ms = sum(each.waiting_ms for each in queue)
+        is_calm = sum(each.load for each in queue) < CALM_LOAD and waiting_ms < CALM_SHARE * min(slack, default=0.0)
+        if not slack or is_calm:
+            return []
+        return near_spots(self._outlook(queue, flows, waiting_ms), np.ones(len(flows)), [0])
+
+    def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None], waiting_ms: float) -> Outlook:
+        """Arrivals and services vary by chance: nobody measures that in half a second."""
+        index = {flow: place for place, flow in enumerate(flows)}
+        of = np.array([index[each.seen.flow] for each in queue if each.service_ms > 0])
+        per_s, load = (
+            np.array([getattr(each, name) for each in queue if each.service_ms > 0]) for name in ("per_s", "load")
+        )
+        count = len(flows)
+        rate, work = np.bincount(of, per_s, count), np.bincount(of, load, count)
+        service_ms = np.divide(1e3 * work, rate, out=np.zeros(count), where=rate > 0)
+        ones: Array = np.ones(count)
+        stops = Stops(np.arange(count), np.zeros(count, dtype=np.int64), rate / 1e3, service_ms, ones, ones, ones)
+        bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in flows.values()])
+        base_ms = np.array([self._base_ms(flow) for flow in flows])
+        background, backlog_ms = np.zeros((SUMS, 1)), np.array([waiting_ms])
+        return Outlook(tuple(flows), bounds_ms, base_ms, (self._host,), stops, background, backlog_ms)
+
+    def _base_ms(self, flow: str) -> float:
+        return min(self._latency_ms.get(flow, ()), default=0.0)

@@ -1,0 +1,113 @@
+"""A host looks at its own queue: what it makes of what its tasks count, and what it says of it."""
+
+from dataclasses import replace
+
+from placement.hotspots import NearParams, NearSpot
+from services.host.cell.near_warnings import NearWarnings
+from services.host.cell.queue_watch import QueueWatch, TaskSeen
+from tests.unit.cell.test_flow_model import counting, row
+from topics.messages import HotSpotModel, Model, Sketch
+
+PARAMS = NearParams()
+LOOKS = round(1 / PARAMS.look_s)
+SERVICE_US = 10_000.0
+"""A hundred records a second are all that a host can do."""
+
+
+def task(number: int, *, bound_ms: float | None = 500.0, waits: bool = False) -> TaskSeen:
+    return TaskSeen((f"s{number}", 0), f"f{number}", bound_ms, 0, 0.0, 0, waits)
+
+
+def on(before: TaskSeen, *, came: int, done: int) -> TaskSeen:
+    """The next look."""
+    busy_us = before.busy_us + done * SERVICE_US
+    return replace(before, taken=before.taken + done, busy_us=busy_us, lag=before.lag + came - done)
+
+
+def play(watch: QueueWatch, tasks: list[TaskSeen], seconds: float, *, came: int, done: int) -> list[list[NearSpot]]:
+    """What is seen at each look; `tasks` go on. So much of each in each tenth of a second."""
+    found = []
+    for _ in range(round(seconds * LOOKS)):
+        tasks[:] = [on(each, came=came, done=done) for each in tasks]
+        found.append(watch.look(tasks))
+    return found
+
+
+def test_a_host_that_keeps_up_sees_nothing() -> None:
+    watch, tasks = QueueWatch("h", PARAMS), [task(1)]
+    assert not any(play(watch, tasks, 5, came=9, done=9))
+
+
+def test_a_queue_that_fills_is_seen_before_who_comes_waits_for_too_long() -> None:
+    """Half as much again as it can do: after a second half a second of work waits, which is the bound."""
+    watch, tasks = QueueWatch("h", PARAMS), [task(1)]
+    play(watch, tasks, 3, came=8, done=8)
+    looks = play(watch, tasks, 2, came=15, done=10)
+    first = next(number for number, spots in enumerate(looks) if spots)
+    assert 3 <= first < LOOKS
+    [near] = looks[first]
+    assert ("f1", "h", ("f1",)) == (near.spot.flow, near.spot.host, near.leaving)
+
+
+def test_tasks_of_a_host_wait_for_each_other() -> None:
+    """Each alone would have room."""
+    watch, tasks = QueueWatch("h", PARAMS), [task(1), task(2, bound_ms=None)]
+    play(watch, tasks, 3, came=4, done=4)
+    looks = play(watch, tasks, 2, came=8, done=5)
+    assert {"f1"} == {near.spot.flow for near in looks[-1]}, "one without a bound is in no danger"
+
+
+def test_a_task_whose_functions_run_elsewhere_keeps_nobody_waiting() -> None:
+    """Eight tenths of a processor each: together too much, if it were one."""
+    watch, tasks = QueueWatch("h", PARAMS), [task(1, waits=True), task(2, waits=True)]
+    assert not any(play(watch, tasks, 5, came=8, done=8))
+    looks = play(watch, tasks, 2, came=16, done=10)
+    assert {"f1", "f2"} == {near.spot.flow for near in looks[-1]}
+
+
+def test_what_a_flow_takes_beside_waiting_counts() -> None:
+    """It is what the quietest second took: the others may have waited."""
+    graph = counting()
+    quick, slow = (row(graph, "kept", 1, latency_ms=Sketch.of([took_ms])) for took_ms in (50.0, 480.0))
+    for last, sees in ((quick, False), (slow, True)):
+        watch, tasks = QueueWatch("h", PARAMS), [replace(task(1), flow=quick.flow)]
+        for each in [slow] * 5 + [last]:
+            watch.measured([each])
+        play(watch, tasks, 2, came=8, done=8)
+        assert sees is any(play(watch, tasks, 0.5, came=12, done=10))
+
+
+def test_a_task_that_came_lately_is_not_judged() -> None:
+    """What waits for it came before."""
+    watch, tasks = QueueWatch("h", PARAMS), [replace(task(1), lag=90)]
+    assert not any(play(watch, tasks, PARAMS.lately_s, came=8, done=10))
+
+
+# What is said.
+
+
+def told(warnings: NearWarnings, spots: list[NearSpot], now_s: float) -> list[HotSpotModel]:
+    models = warnings.told(spots, lambda flow: "first", now_ms=now_s * 1e3)
+    assert all(isinstance(model, Model) and model.key == "hotspot/f1/h" for model in models)
+    return [model.body for model in models if isinstance(model.body, HotSpotModel)]
+
+
+def near() -> list[NearSpot]:
+    watch, tasks = QueueWatch("h", PARAMS), [task(1)]
+    play(watch, tasks, 3, came=8, done=8)
+    return play(watch, tasks, 2, came=15, done=10)[-1]
+
+
+def test_a_warning_is_said_at_once_again_each_second_and_taken_back() -> None:
+    """A leader that takes over must hear of it, too."""
+    warnings, spots = NearWarnings("h", PARAMS), near()
+    [first] = told(warnings, spots, 100.0)
+    assert ("f1", "h", "first", ()) == (first.flow, first.host, first.operator, first.leaving)
+    assert first.in_s
+    assert [] == told(warnings, spots, 100.1)
+    assert 1 == len(told(warnings, spots, 101.0))
+    assert [] == told(warnings, [], 101.5), "it may come back within a moment"
+    [last] = told(warnings, [], 101.0 + PARAMS.stands_s + 0.1)
+    assert last.in_s is None
+    assert [] == told(warnings, [], 110.0)
+    assert 1 == warnings.given
