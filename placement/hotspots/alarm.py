@@ -4,8 +4,12 @@ Each warning that was false raises it, each that came true lowers it, in such a 
 wanted share comes true, however good or bad the chances themselves are (adaptive conformal inference: Gibbs and Candes,
 2021).
 So a warning is given as early as that share allows.
+
+It takes many verdicts to get there. Until a few have come true, and whenever lately too many have not, what is foreseen
+is judged but nobody is warned of it: leaders would move flows for nothing.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 from placement.hotspots.verdicts import Verdicts
@@ -23,6 +27,12 @@ class AlarmParams:
     lowest: float = 0.3
     highest: float = 0.97
     """A level of 1 would never again be tried out."""
+    earned: int = 3
+    """So many must have come true before anybody is warned,"""
+    trusted: float = 0.7
+    """and this share of those judged lately: somewhat less than is wanted, around which it goes up and down."""
+    lately: int = 30
+    """How many verdicts that is."""
 
     def __post_init__(self) -> None:
         require(
@@ -30,21 +40,38 @@ class AlarmParams:
             f"precision is {self.precision}; give a share from {self.lowest} to {self.highest}",
         )
         require(0 <= self.pace < 1, f"pace is {self.pace}; give 0 to 1")
+        require(
+            0 <= self.trusted <= self.precision, f"trusted is {self.trusted}; give a share of at most {self.precision}"
+        )
+        require(
+            0 <= self.earned <= self.lately, f"earned is {self.earned}; give 0 to {self.lately}, those judged lately"
+        )
 
 
 class Alarm:
-    """`level`: the chance from which on to warn; `learn` after each step of the verdicts on this alarm's warnings."""
+    """`level`: the chance from which on a break is foreseen; `speaks`: whether to warn of it.
+
+    `learn` after each step of the verdicts on what it foresees.
+    """
 
     def __init__(self, params: AlarmParams) -> None:
         self.params = params
         self.level = params.precision
         self._known = (0.0, 0.0)
+        self._lately: deque[bool] = deque(maxlen=params.lately)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether enough has come true lately."""
+        hits = sum(self._lately)
+        return hits >= self.params.earned and hits >= self.params.trusted * len(self._lately)
 
     def learn(self, verdicts: Verdicts) -> None:
         """From what has been judged since the last time."""
         hits, false = float(verdicts.hits[0]), float(verdicts.false[0])
         came_true, did_not = hits - self._known[0], false - self._known[1]
         self._known = (hits, false)
+        self._lately += [True] * int(came_true) + [False] * int(did_not)
         params = self.params
         moved = self.level + params.pace * (did_not * params.precision - came_true * (1 - params.precision))
         self.level = min(max(moved, params.lowest), params.highest)

@@ -1,25 +1,27 @@
 """Hot spots that are near: what a host sees of its own queue, many times a second (in Synergy 3.3 each node predicts).
 
-Models are of whole seconds, and come when these are over. A queue that fills is known to its host at once: with what
-came lately it tells how long those will wait who come in half a second. They find their bound broken only when it has
-passed, so that even so short a look leads.
+Models are of whole seconds, and come when these are over. A queue that fills is known to its host at once. A bound is
+broken if who came in a second waited too long on average: of most of them the host knows how long they will, and for
+the few tenths of a second that are missing, what came lately goes on, as far as chance lets it. They find their bound
+broken only when it has passed, so that even so short a look leads.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placement.fits.arrays import Array
-from placement.hotspots.foresight import Foresight, HotSpot, foresee, hot_spots
+from placement.hotspots.filling import filled_ms, normal
+from placement.hotspots.foresight import HotSpot, foresee
 from placement.hotspots.outlook import Outlook, Stops
 from placement.hotspots.relief import movers
 from placement.model.errors import require
+from placement.queueing.arrays import BURST, RATE, RATE_SQUARES, RHO, SQUARE, SUMS, variances
 
 _AHEAD_S = np.array([1.0])
-"""The mean of the second to come is that of its middle."""
-_CERTAIN = 0.5
-"""There is one course only, so that a chance is 0 or 1."""
+"""Who should leave is found for this long: ants take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,10 @@ class NearParams:
     look_s: float = 0.1
     lately_s: float = 0.5
     """What came in this time goes on."""
+    ahead: int = 3
+    """So many looks."""
+    level: float = 0.7
+    """The chance from which on it warns."""
     stands_s: float = 3.0
     """A warning is taken back when nothing was near for so long."""
 
@@ -36,7 +42,14 @@ class NearParams:
         require(
             0 < self.look_s <= self.lately_s, f"look_s is {self.look_s}; give more than 0, and at most {self.lately_s}"
         )
+        require(1 <= self.ahead <= self.looks, f"ahead is {self.ahead}; give 1 to {self.looks} looks")
+        require(0 < self.level < 1, f"level is {self.level}; give a chance between 0 and 1")
         require(self.stands_s >= self.look_s, f"stands_s is {self.stands_s}; give {self.look_s} or more")
+
+    @property
+    def looks(self) -> int:
+        """In a second."""
+        return round(1 / self.look_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +60,71 @@ class NearSpot:
     leaving: tuple[str, ...]
 
 
-def near_spots(outlook: Outlook, factors: Array, hosts: Sequence[int]) -> list[NearSpot]:
-    """What these hosts see coming, each for itself, if flows go on at these multiples of the outlook's rates."""
-    found: list[NearSpot] = []
-    # With the waits of all its hosts a flow takes no less than with those of one: who keeps its bound so does anyway.
-    hot = np.flatnonzero(near(outlook, factors).chance[:, 0] >= _CERTAIN)
-    touched = set(outlook.stops.host[np.isin(outlook.stops.flow, hot)].tolist())
-    for host in sorted(touched.intersection(hosts)):
-        own = _alone(outlook, host)
-        ahead = near(own, factors)
-        spots = [spot for spot in hot_spots(own, ahead, _CERTAIN) if spot.host == outlook.hosts[host]]
-        if spots:
-            leaving = tuple(movers(own, ahead, spots[0]))
-            found += [NearSpot(spot, leaving) for spot in spots]
-    return found
+def near_spots(
+    outlook: Outlook, host: int, waits_ms: Sequence[float], factors: Array, params: NearParams
+) -> list[NearSpot]:
+    """What one host sees coming, if flows go on at these multiples of the outlook's rates.
+
+    `waits_ms`: what those had to wait who came at each look of the last second; the newest is what waits now.
+    """
+    alone = _alone(outlook, host)
+    mean_ms, off_ms = _waits_ahead(alone, host, waits_ms, factors, params)
+    stops = alone.stops
+    weight = np.bincount(stops.flow, stops.weight, len(outlook.flows))
+    here = np.flatnonzero(weight)
+    slack_ms = (outlook.bounds_ms - outlook.base_ms)[here, None] - weight[here, None] * mean_ms
+    chance = normal(-slack_ms / np.maximum(weight[here, None] * off_ms, 1e-9))
+    spots = []
+    for row in np.flatnonzero((chance >= params.level).any(axis=1)).tolist():
+        look = int((chance[row] >= params.level).argmax())
+        flow = int(here[row])
+        in_s = (look + 1) * params.look_s + float(outlook.bounds_ms[flow]) / 1e3
+        sure, left_ms = float(chance[row, look]), float(slack_ms[row, look])
+        spots.append(HotSpot(outlook.flows[flow], outlook.hosts[host], in_s, sure, left_ms))
+    if not spots:
+        return []
+    ahead = foresee(alone, factors[:, None, None], _AHEAD_S)
+    leaving = tuple(movers(alone, ahead, replace(spots[0], in_s=float(_AHEAD_S[0]))))
+    return [NearSpot(spot, leaving) for spot in spots]
 
 
-def near(outlook: Outlook, factors: Array) -> Foresight:
-    """The second to come."""
-    return foresee(outlook, factors[:, None, None], _AHEAD_S)
+def _waits_ahead(
+    outlook: Outlook, host: int, waits_ms: Sequence[float], factors: Array, params: NearParams
+) -> tuple[Array, Array]:
+    """Mean waits of the seconds that end at each of the next looks, and their standard deviations."""
+    look_ms, looks = params.look_s * 1e3, params.looks
+    load, variance = _load(outlook, host, factors)
+    steps = np.arange(1, params.ahead + 1)
+    now_ms, one = np.full(1, waits_ms[-1]), np.ones(1)
+    coming = np.array(
+        [filled_ms(now_ms, (load - 1.0) * one, variance * one, step * look_ms)[0] for step in steps.tolist()]
+    )
+    known = np.array(waits_ms)[-looks:]
+    # A queue that is younger than a second was empty before.
+    past = np.array([known[len(known) - min(len(known), looks - step) :].sum() for step in steps.tolist()])
+    mean_ms = (past + np.cumsum(coming)) / looks
+    # Sums of a random walk, and of a slope that is known from what came lately.
+    walk = variance * look_ms * steps * (steps + 1) * (2 * steps + 1) / 6.0
+    slope = variance / (params.lately_s * 1e3) * np.square(look_ms * steps * (steps + 1) / 2.0)
+    return mean_ms, np.sqrt(walk + slope) / looks
+
+
+def _load(outlook: Outlook, host: int, factors: Array) -> tuple[float, float]:
+    """Work that comes in a ms, and its variance."""
+    stops, sums = outlook.stops, np.array(outlook.background[:, host])
+    rate = stops.rate_per_ms * factors[stops.flow]
+    rho = rate * stops.service_ms
+    for place, values in (
+        (RATE, rate),
+        (RHO, rho),
+        (SQUARE, rho * stops.service_ms * (1.0 + stops.cs2)),
+        (BURST, rate * stops.ca2),
+        (RATE_SQUARES, rate * rate),
+    ):
+        sums[place] += values.sum()
+    assert len(sums) == SUMS, len(sums)
+    variance = float(variances(sums[:, None], sums[RHO, None])[0])
+    return float(sums[RHO]), variance if math.isfinite(variance) else 0.0
 
 
 def _alone(outlook: Outlook, host: int) -> Outlook:

@@ -12,8 +12,8 @@ Company = Mapping[str, frozenset[tuple[str, str]]]
 class FlowVerdicts:
     """`step` once a second; `hits`, `misses`, `false` and `leads_s` so far. `alarm`: what they say of its level."""
 
-    def __init__(self, params: VerdictParams) -> None:
-        self.alarm = Alarm(AlarmParams())
+    def __init__(self, params: VerdictParams, alarm: AlarmParams | None = None) -> None:
+        self.alarm = Alarm(alarm or AlarmParams())
         self._verdicts = Verdicts(1, 0, params)
         self._places: dict[str, int] = {}
         self._free: list[int] = []

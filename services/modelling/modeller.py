@@ -62,7 +62,7 @@ class Modeller:
         self.rings = {kind: Ring(len(columns), seconds) for kind, columns in COLUMNS.items()}
         self.forecasts = Forecasts(params.forecast, params.courses)
         self.forecasts.know(self.flows)
-        self.hot_spots = HotSpots(params.courses.steps, recent_s=params.recent_s)
+        self.hot_spots = HotSpots(params.courses.steps, params.alarm, recent_s=params.recent_s)
         self.hot_spots.stand_by(standing)
         self.lateness = Lateness()
         self._newest = 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from placement.forecast import ForecastParams
-from placement.hotspots import CourseParams
+from placement.hotspots import AlarmParams, CourseParams
 from services.settings import LOOPBACK
 
 RING_AHEAD_S = 8
@@ -23,6 +23,7 @@ class FitParams:
     forecast: ForecastParams = field(default_factory=lambda: ForecastParams(horizons=(1, 10, 60), memory=600))
     courses: CourseParams = field(default_factory=CourseParams)
     """Of hot spots."""
+    alarm: AlarmParams = field(default_factory=AlarmParams)
     signature_every_s: int = 10
     """Signatures of bursty streams change slowly, and are large."""
 

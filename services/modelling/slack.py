@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from placement.fits.arrays import divide
-from placement.hotspots import VerdictParams, foresee, hot_spots
+from placement.hotspots import AlarmParams, VerdictParams, foresee, hot_spots
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.flow_outlook import NO_BOUND_MS, Ahead, courses_of, outlook_of
@@ -18,15 +18,15 @@ from topics.messages import SlackModel
 
 
 class HotSpots:
-    """Slack and warnings of all flows with a bound; `verdicts`: how the warnings came out.
+    """Slack and warnings of all flows with a bound; `verdicts`: how what was foreseen came out, warned of or not.
 
     Slack is told over `recent_s`. A bound is broken in any second that takes longer, as in the lab.
     """
 
-    def __init__(self, horizons_s: tuple[int, ...], *, recent_s: int) -> None:
+    def __init__(self, horizons_s: tuple[int, ...], alarm: AlarmParams, *, recent_s: int) -> None:
         self._horizons_s = horizons_s
         self._recent_s = recent_s
-        self.verdicts = FlowVerdicts(VerdictParams(holds_s=horizons_s[-1]))
+        self.verdicts = FlowVerdicts(VerdictParams(holds_s=horizons_s[-1]), alarm)
         self._errors = SlackErrors(horizons_s)
         self._warnings = StandingWarnings(recent_s)
 
@@ -74,7 +74,7 @@ class HotSpots:
             self._recent_s,
         )
         records = dict(zip(names, measured.records[bound].astype(int).tolist(), strict=True))
-        warned = Warned(spots, outlook, seen, records, self._false_share())
+        warned = Warned(spots if self.verdicts.alarm.speaks else [], outlook, seen, records, self._false_share())
         return [told, *self._warnings.columns(warned, seats, second)]
 
     def take_back(self, second: int) -> list[Columns]:

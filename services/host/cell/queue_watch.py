@@ -21,8 +21,8 @@ QUIET_S = 10
 """Seconds of which the quietest counts."""
 SERVICE_S = 10
 """What a record takes is the mean of so long."""
-CALM_LOAD, CALM_SHARE = 0.8, 0.1
-"""Nothing is near while less comes than that, and less waits than this share of the tightest flow's slack."""
+CALM_SHARE = 0.1
+"""Nothing is near while less waits than this share of the tightest flow's slack."""
 NO_BOUND_MS = 1e12
 """Of a flow without a bound, which is there for the work that it brings."""
 
@@ -68,6 +68,8 @@ class QueueWatch:
         self._kept = round(max(SERVICE_S, params.lately_s) / params.look_s) + 1
         self._came = round(params.lately_s / params.look_s)
         self._latency_ms: dict[str, deque[float]] = {}
+        self._waits_ms: dict[Slot | None, deque[float]] = {}
+        """Of each queue, what those had to wait who came at each look of the last second; None: the shared one."""
 
     def measured(self, rows: Iterable[OperatorMetrics]) -> None:
         """What hosts report of a second: how long records took, of each flow on its way to here."""
@@ -86,9 +88,11 @@ class QueueWatch:
         lately = [each for task in tasks if (each := self._lately(task)) is not None]
         here = {task.flow for task in tasks}
         self._latency_ms = {flow: past for flow, past in self._latency_ms.items() if flow in here}
-        shared = [each for each in lately if not each.seen.waits]
-        queues = [shared, *([each] for each in lately if each.seen.waits)]
-        return [spot for queue in queues for spot in self._near(queue)]
+        queues: dict[Slot | None, list[_Lately]] = {None: []}
+        for each in lately:
+            queues.setdefault(each.seen.slot if each.seen.waits else None, []).append(each)
+        self._waits_ms = {name: self._waits_ms.get(name, deque(maxlen=self._params.looks)) for name in queues}
+        return [spot for name, queue in queues.items() for spot in self._near(queue, self._waits_ms[name])]
 
     def _lately(self, task: TaskSeen) -> _Lately | None:
         """None: it is not known for long enough."""
@@ -102,26 +106,22 @@ class QueueWatch:
         service_ms = (task.busy_us - first.busy_us) / taken / 1e3 if taken > 0 else 0.0
         return _Lately(task, max(0.0, came / self._params.lately_s), service_ms)
 
-    def _near(self, queue: Sequence[_Lately]) -> list[NearSpot]:
-        flows = {
-            each.seen.flow: each.seen.bound_ms
-            for each in sorted(queue, key=lambda each: each.seen.flow)
-            if each.service_ms > 0
-        }
+    def _near(self, queue: Sequence[_Lately], waits_ms: deque[float]) -> list[NearSpot]:
+        waits_ms.append(sum(each.waiting_ms for each in queue))
+        known = [each for each in queue if each.service_ms > 0]
+        flows = {each.seen.flow: each.seen.bound_ms for each in sorted(known, key=lambda each: each.seen.slot)}
         slack = [bound_ms - self._base_ms(flow) for flow, bound_ms in flows.items() if bound_ms is not None]
-        waiting_ms = sum(each.waiting_ms for each in queue)
-        is_calm = sum(each.load for each in queue) < CALM_LOAD and waiting_ms < CALM_SHARE * min(slack, default=0.0)
+        is_calm = max(waits_ms) < CALM_SHARE * min(slack, default=0.0)
         if not slack or is_calm:
             return []
-        return near_spots(self._outlook(queue, flows, waiting_ms), np.ones(len(flows)), [0])
+        outlook = self._outlook(known, flows, waits_ms[-1])
+        return near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params)
 
     def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None], waiting_ms: float) -> Outlook:
         """Arrivals and services vary by chance: nobody measures that in half a second."""
         index = {flow: place for place, flow in enumerate(flows)}
-        of = np.array([index[each.seen.flow] for each in queue if each.service_ms > 0])
-        per_s, load = (
-            np.array([getattr(each, name) for each in queue if each.service_ms > 0]) for name in ("per_s", "load")
-        )
+        of = np.array([index[each.seen.flow] for each in queue])
+        per_s, load = (np.array([getattr(each, name) for each in queue]) for name in ("per_s", "load"))
         count = len(flows)
         rate, work = np.bincount(of, per_s, count), np.bincount(of, load, count)
         service_ms = np.divide(1e3 * work, rate, out=np.zeros(count), where=rate > 0)

@@ -23,8 +23,6 @@ from placement.fits.arrays import Array, Flags
 from placement.hotspots import (
     CourseParams,
     Courses,
-    Foresight,
-    HotSpot,
     NearParams,
     Outlook,
     VerdictParams,
@@ -54,7 +52,7 @@ SECONDS = 400
 LEARNING_S = 300
 """Rates have been seen for so long before a trial begins."""
 NEAR = NearParams()
-STEPS = round(1 / NEAR.look_s)
+STEPS = NEAR.looks
 """In a second."""
 COURSES = CourseParams()
 DELAY_S = 2
@@ -169,15 +167,6 @@ class Deadlines:
         return np.asarray(np.array(means) > self._bounds_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class Foreseen:
-    """What the models knew, what they made of it, and what they warn of."""
-
-    outlook: Outlook
-    ahead: Foresight
-    spots: list[HotSpot]
-
-
 class World:
     """One world. `how`: never moving, reacting to broken bounds, or foreseeing them."""
 
@@ -191,6 +180,8 @@ class World:
         self._deadlines = Deadlines(np.array([flow.latency_bound_ms for flow in self._flows]))
         self._verdicts = FlowVerdicts(VerdictParams(holds_s=COURSES.steps[-1]))
         self._waiting = deque([self._hosts.left_ms.copy()] * stage.delay_s, maxlen=stage.delay_s + 1)
+        self._waits_ms: deque[Array] = deque(maxlen=STEPS)
+        """At all hosts, of those who came at each look of the last second."""
         self._told: dict[str, int] = {}
         """Of each flow the step in which its leader was told last."""
         self._where: tuple[object, Outlook] | None = None
@@ -230,8 +221,13 @@ class World:
 
     def _look_near(self, step: int, known: Outlook) -> dict[str, str]:
         """What hosts see coming; who should leave which host."""
-        lately = self._lately(step, NEAR.lately_s)
-        spots = near_spots(known, lately, np.unique(known.stops.host).tolist())
+        self._waits_ms.append(known.backlog_ms)
+        lately, past = self._lately(step, NEAR.lately_s), np.array(self._waits_ms)
+        spots = [
+            spot
+            for host in np.unique(known.stops.host[known.backlog_ms[known.stops.host] > 0]).tolist()
+            for spot in near_spots(known, host, past[:, host].tolist(), lately, NEAR)
+        ]
         names = {near.spot.flow for near in spots}
         self.seen.near.append(np.array([name in names for name in known.flows]))
         return {name: near.spot.host for near in spots for name in near.leaving}
@@ -252,9 +248,10 @@ class World:
         self._verdicts.step(second, slack, {spot.flow for spot in spots}, known.company())
         if self._how == "never":
             return {}
+        warned = spots if self._verdicts.alarm.speaks else []
         # What is broken already is priced as it is: at what may still come, it may fit nowhere.
         self._believe(np.where(late, recent, np.maximum(recent, ahead.factors.max(axis=1))))
-        return {name: spot.host for spot in reversed(spots) for name in movers(old, ahead, spot)}
+        return {name: spot.host for spot in reversed(warned) for name in movers(old, ahead, spot)}
 
     def _warn(self, step: int, known: Outlook, leaving: dict[str, str]) -> None:
         """Leaders hear of it, each once a second at most; hosts in danger are priced at what comes now."""

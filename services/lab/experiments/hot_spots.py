@@ -56,14 +56,15 @@ def _near(seen: Seen) -> Flags:
 
 
 def _far(seen: Seen) -> Flags:
-    """[step, flow]: what models warn of, by a level that their own verdicts set, from the end of each second on."""
+    """[step, flow]: what models warn of, as far as their own verdicts let them, from the end of each second on."""
     chance = np.array(seen.chance)[:, :, COURSES.steps.index(HOLDS_S)]
     broken = np.asarray(np.array(seen.broken).reshape(len(chance), STEPS, -1).any(axis=1))
     alarm, verdicts = Alarm(AlarmParams()), Verdicts(1, chance.shape[1], VerdictParams(holds_s=HOLDS_S, gap_s=GAP_S))
     warned = []
     for second, (chances, breaks) in enumerate(zip(chance, broken, strict=True)):
-        warned.append(chances >= alarm.level)
-        verdicts.step(second, warned[-1][None], breaks)
+        foreseen = chances >= alarm.level
+        warned.append(foreseen & alarm.speaks)
+        verdicts.step(second, foreseen[None], breaks)
         alarm.learn(verdicts)
     by_step = np.repeat(np.array(warned), STEPS, axis=0)
     return np.concatenate([np.zeros((STEPS - 1, chance.shape[1]), dtype=bool), by_step])[: len(by_step)]

@@ -39,6 +39,26 @@ def test_it_begins_at_what_it_wants_and_stays_where_it_can_be_tried_out() -> Non
     assert alarm.params.lowest == alarm.level
 
 
+def test_nobody_is_warned_before_something_foreseen_has_come_true_nor_after_too_much_has_not() -> None:
+    """What it foresees is judged all the same, so that it can earn its voice, and earn it anew."""
+    alarm, verdicts = Alarm(AlarmParams()), Verdicts(1, 1, VerdictParams())
+    assert not alarm.speaks
+    for hits, false, speaks in (
+        (2, 0, False),
+        (3, 0, True),
+        (3, 1, True),
+        (3, 2, False),
+        (7, 2, True),
+        (40, 40, False),
+    ):
+        verdicts.hits[0], verdicts.false[0] = hits, false
+        alarm.learn(verdicts)
+        assert speaks is alarm.speaks, (hits, false)
+    verdicts.hits[0] = 80
+    alarm.learn(verdicts)
+    assert alarm.speaks, "what was long ago is forgotten"
+
+
 def test_a_precision_that_is_no_share_is_refused() -> None:
     with pytest.raises(ModelError, match="precision is 1"):
         AlarmParams(precision=1.0)

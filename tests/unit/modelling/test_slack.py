@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from placement.hotspots import AlarmParams
 from services.modelling.columns import Stamp
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.modeller import Modeller
@@ -31,12 +32,13 @@ def watch(
     other: tuple[float, float | None] = (1.0, None),
     leaves: int = 10_000,
     stands: Sequence[str] = (),
+    earned: int = 0,
 ) -> tuple[Modeller, list[dict[str, Model]]]:
     """The models of each second of such a story. `other`: rate and bound of a flow on the same host until it leaves.
 
-    `stands`: flows whose warnings stand from before.
+    `stands`: flows whose warnings stand from before; `earned`: how many must have come true before one is given.
     """
-    modeller = Modeller(FitParams(window_s=30, recent_s=5))
+    modeller = Modeller(FitParams(window_s=30, recent_s=5, alarm=AlarmParams(earned=earned)))
     modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(other[1], ())})
     modeller.hot_spots.stand_by(stands)
     story = []
@@ -96,6 +98,14 @@ def test_a_rate_that_climbs_towards_capacity_is_warned_of_before_the_bound_break
     last = story[warned[-1]]["hotspot/talk"].body
     assert isinstance(last, HotSpotModel)
     assert last.in_s is None
+
+
+def test_what_is_foreseen_is_judged_though_nobody_is_warned_yet(batch: Batch) -> None:
+    """A service that has just begun knows nothing of how good it is; hosts warn of what is near."""
+    climb = [200.0] * 30 + [200.0 + 20.0 * step for step in range(60)]
+    modeller, story = watch(batch, climb, [30.0] * 75 + [150.0] * 15, earned=3)
+    assert not any("hotspot/talk" in models for models in story)
+    assert 1 == modeller.hot_spots.verdicts.hits
 
 
 def test_load_beyond_capacity_is_seen_though_a_host_gets_no_more_done(batch: Batch) -> None:
