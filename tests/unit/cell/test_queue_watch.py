@@ -39,8 +39,8 @@ def test_a_host_that_keeps_up_sees_nothing() -> None:
 
 
 def test_a_queue_that_fills_is_seen_before_who_comes_waits_for_too_long() -> None:
-    """Half as much again as it can do: after one and a half seconds the mean of a second is beyond the bound, and half a
-    second later its time has passed."""
+    """Half as much again as it can do: after one and a half seconds the mean of a second is beyond the bound, and its
+    time has passed half a second later."""
     watch, tasks = QueueWatch("h", PARAMS), [task(1)]
     play(watch, tasks, 3, came=8, done=8)
     looks = play(watch, tasks, 2, came=15, done=10)
