@@ -87,13 +87,12 @@ class Meter:
         self._set_aside = Work()
         """Of what was committed, since the last report."""
         self.slowness = 1.0
-        self.taken, self.busy_us = 0, 0.0
-        """Records that it began with, and what all operators took, since it is there."""
+        self.done, self.busy_us = 0, 0.0
+        """Records, and what all operators took for them, since it is there."""
         self._has_reported = False
 
     def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
         """Some records arrived, by the broker's clock: they waited since it got them."""
-        self.taken += len(records)
         self._wait_us.add(max(0.0, (now_ms - records[-1].timestamp) * 1_000), len(records))
 
     def begun(self) -> None:

@@ -31,12 +31,12 @@ Slot = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """One task at one look. `taken` and `busy_us`: records and work since it is there; `lag`: records that wait."""
+    """One task at one look. `done` and `busy_us`: records and work since it is there; `lag`: records that wait."""
 
     slot: Slot
     flow: str
     bound_ms: float | None
-    taken: int
+    done: int
     busy_us: float
     lag: int
     waits: bool
@@ -101,9 +101,9 @@ class QueueWatch:
         if len(looks) <= self._came:
             return None
         before, first = looks[-1 - self._came], looks[0]
-        came = task.taken + task.lag - before.taken - before.lag
-        taken = task.taken - first.taken
-        service_ms = (task.busy_us - first.busy_us) / taken / 1e3 if taken > 0 else 0.0
+        came = task.done + task.lag - before.done - before.lag
+        done = task.done - first.done
+        service_ms = (task.busy_us - first.busy_us) / done / 1e3 if done > 0 else 0.0
         return _Lately(task, max(0.0, came / self._params.lately_s), service_ms)
 
     def _near(self, queue: Sequence[_Lately], waits_ms: deque[float]) -> list[NearSpot]:

@@ -411,5 +411,5 @@ def seen_tasks(segment: Segment) -> list[TaskSeen]:
         if lag is not None:
             slot, meter = (segment.plan.segment.id, partition), task.meter
             bound_ms = segment.plan.graph.spec.qos.latency_ms
-            found.append(TaskSeen(slot, segment.plan.flow, bound_ms, meter.taken, meter.busy_us, lag, task.waits))
+            found.append(TaskSeen(slot, segment.plan.flow, bound_ms, meter.done, meter.busy_us, lag, task.waits))
     return found

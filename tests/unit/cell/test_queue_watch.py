@@ -21,7 +21,7 @@ def task(number: int, *, bound_ms: float | None = 500.0, waits: bool = False) ->
 def on(before: TaskSeen, *, came: int, done: int) -> TaskSeen:
     """The next look."""
     busy_us = before.busy_us + done * SERVICE_US
-    return replace(before, taken=before.taken + done, busy_us=busy_us, lag=before.lag + came - done)
+    return replace(before, done=before.done + done, busy_us=busy_us, lag=before.lag + came - done)
 
 
 def play(watch: QueueWatch, tasks: list[TaskSeen], seconds: float, *, came: int, done: int) -> list[list[NearSpot]]:
