@@ -8,13 +8,13 @@ for spot in hot_spots(outlook, ahead, alarm.level):                             
 verdicts.step(now, warned, broken)                                                   # how they came out,
 alarm.learn(verdicts)                                                                # and from which chance on to warn
 
-That is for seconds ahead, by models. What a host sees of its own queue is nearer, and sure: `near_spots`.
+That is for seconds ahead, by models. What a host sees of its own queue is nearer: `near_spots`, `near_leavers`.
 """
 
 from placement.hotspots.alarm import Alarm, AlarmParams
 from placement.hotspots.courses import CourseParams, Courses
 from placement.hotspots.foresight import Foresight, HotSpot, foresee, hot_spots
-from placement.hotspots.near import NearParams, NearSpot, near_spots
+from placement.hotspots.near import NearParams, near_leavers, near_spots
 from placement.hotspots.outlook import Outlook, Stops
 from placement.hotspots.relief import movers
 from placement.hotspots.verdicts import VerdictParams, Verdicts
@@ -27,7 +27,6 @@ __all__ = [
     "Foresight",
     "HotSpot",
     "NearParams",
-    "NearSpot",
     "Outlook",
     "Stops",
     "VerdictParams",
@@ -35,5 +34,6 @@ __all__ = [
     "foresee",
     "hot_spots",
     "movers",
+    "near_leavers",
     "near_spots",
 ]

@@ -52,27 +52,20 @@ class NearParams:
         return round(1 / self.look_s)
 
 
-@dataclass(frozen=True, slots=True)
-class NearSpot:
-    """A hot spot, and the flows that should leave because of it."""
-
-    spot: HotSpot
-    leaving: tuple[str, ...]
-
-
 def near_spots(
     outlook: Outlook, host: int, waits_ms: Sequence[float], factors: Array, params: NearParams
-) -> list[NearSpot]:
+) -> list[HotSpot]:
     """What one host sees coming, if flows go on at these multiples of the outlook's rates.
 
-    `waits_ms`: what those had to wait who came at each look of the last second; the newest is what waits now.
+    `waits_ms`: what those had to wait who came at each look of the last second; the newest is what waits now. A flow
+    that takes longer than its bound without any wait is not in danger from this queue.
     """
     alone = _alone(outlook, host)
     mean_ms, off_ms = _waits_ahead(alone, host, waits_ms, factors, params)
-    stops = alone.stops
+    stops, room_ms = alone.stops, outlook.bounds_ms - outlook.base_ms
     weight = np.bincount(stops.flow, stops.weight, len(outlook.flows))
-    here = np.flatnonzero(weight)
-    slack_ms = (outlook.bounds_ms - outlook.base_ms)[here, None] - weight[here, None] * mean_ms
+    here = np.flatnonzero((weight > 0) & (room_ms > 0))
+    slack_ms = room_ms[here, None] - weight[here, None] * mean_ms
     chance = normal(-slack_ms / np.maximum(weight[here, None] * off_ms, 1e-9))
     spots = []
     for row in np.flatnonzero((chance >= params.level).any(axis=1)).tolist():
@@ -81,11 +74,14 @@ def near_spots(
         in_s = (look + 1) * params.look_s + float(outlook.bounds_ms[flow]) / 1e3
         sure, left_ms = float(chance[row, look]), float(slack_ms[row, look])
         spots.append(HotSpot(outlook.flows[flow], outlook.hosts[host], in_s, sure, left_ms))
-    if not spots:
-        return []
+    return spots
+
+
+def near_leavers(outlook: Outlook, host: int, factors: Array, spot: HotSpot) -> tuple[str, ...]:
+    """Who should leave because of it. It takes a thousand times as long as to see it: ask when it is to be told."""
+    alone = _alone(outlook, host)
     ahead = foresee(alone, factors[:, None, None], _AHEAD_S)
-    leaving = tuple(movers(alone, ahead, replace(spots[0], in_s=float(_AHEAD_S[0]))))
-    return [NearSpot(spot, leaving) for spot in spots]
+    return tuple(movers(alone, ahead, replace(spot, in_s=float(_AHEAD_S[0]))))
 
 
 def _waits_ahead(

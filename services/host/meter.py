@@ -87,8 +87,9 @@ class Meter:
         self._set_aside = Work()
         """Of what was committed, since the last report."""
         self.slowness = 1.0
-        self.done, self.busy_us = 0, 0.0
+        self.done, self.worked_us = 0, 0.0
         """Records, and what all operators took for them, since it is there."""
+        self._busy_us = 0.0
         self._has_reported = False
 
     def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
@@ -118,11 +119,16 @@ class Meter:
             work.outputs += went_out
             if came_in:
                 took_us = (now_s - self._mark_s) * 1e6 * self.slowness
-                self.busy_us += took_us
+                self._busy_us += took_us
                 operator.service_us.add(took_us / came_in, came_in)
                 operator.batch.add(went_out / came_in, came_in)
                 self._arrived(name, came_in, now_s)
         self._mark_s = now_s
+
+    def finish(self, records: int) -> None:
+        """So many records are through all operators."""
+        self.done += records
+        self.worked_us = self._busy_us
 
     def set_aside(self, *, late: int = 0, dropped: int = 0, dead_letters: int = 0) -> None:
         """So many records leave the stream here, once that is committed."""

@@ -276,7 +276,11 @@ class Segment:
     def lag(self, partition: int) -> int | None:
         """Records that a task has not yet processed; None while nobody knows: it does not run, or has just begun."""
         task = self.tasks().get(partition)
-        return self._lags.lag(task.unprocessed) if task is not None else None
+        return self.lag_of(task) if task is not None else None
+
+    def lag_of(self, task: Task) -> int | None:
+        """The same of a task that is at hand."""
+        return self._lags.lag(task.unprocessed)
 
     def _set(self, seat: Seat, state: SegmentState, step: SegmentStep | None = None) -> None:
         seat.state, seat.step = state, step

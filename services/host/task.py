@@ -284,7 +284,7 @@ class Task:
             self._failures += parcel.failures
             self.meter.bytes_in += parcel.size_bytes
             await self._run(input_name, parcel, records, now_ms)
-        self.meter.done += len(records)
+        self.meter.finish(len(records))
         self.processed_ms = self._context.now_ms()
         self._touched()
 

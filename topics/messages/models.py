@@ -13,6 +13,7 @@ The service writes at least once: of two models with the same key the one with t
 | `signature/FLOW/OPERATOR` | segments of high and low rate of a bursty stream (Synergy 2.3.4) |
 | `slack/FLOW` | bound minus latency of a flow, now and some seconds ahead (Synergy 3.3.1) |
 | `hotspot/FLOW` | that a flow's bound will break: where, when, how sure |
+| `hotspot/FLOW/HOST` | the same, by a host that looks at its own queue |
 | `score/KIND/WHAT` | how wrong the models of a kind have been |
 
 Fields are positional, so that whole columns become messages without a Python step for each.

@@ -1,8 +1,9 @@
 """What a host tells of the hot spots that it sees coming, and takes back when they are over."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from placement.hotspots import NearParams, NearSpot
+from placement.hotspots import NearParams
+from services.host.cell.queue_watch import Near
 from topics.messages import HotSpotModel, Model
 
 AGAIN_S = 1.0
@@ -18,25 +19,27 @@ class NearWarnings:
         """By flow: the warning, when it was last seen, and when it was last said."""
         self.given = 0
 
-    def told(self, spots: Iterable[NearSpot], operator_of: Callable[[str], str], *, now_ms: float) -> list[Model]:
-        """New ones at once; `operator_of`: the first one of a flow here."""
+    def told(self, near: Iterable[Near], *, now_ms: float) -> list[Model]:
+        """New ones at once, and those that stand once a second."""
         now_s, said = now_ms / 1e3, list[HotSpotModel]()
-        for near in spots:
-            spot = near.spot
-            leaving = near.leaving if near.leaving != (spot.flow,) else ()
-            body = HotSpotModel(
-                spot.flow, self._host, operator_of(spot.flow), spot.in_s, spot.slack_ms, spot.sure, leaving
-            )
-            before = self._stands.get(spot.flow)
+        for each in near:
+            flow, before = each.spot.flow, self._stands.get(each.spot.flow)
             self.given += before is None
-            said_s = before[2] if before is not None and now_s - before[2] < AGAIN_S else now_s
-            self._stands[spot.flow] = (body, now_s, said_s)
-            said += [body] if said_s == now_s else []
+            if before is not None and now_s - before[2] < AGAIN_S:
+                self._stands[flow] = (before[0], now_s, before[2])
+                continue
+            said.append(self._body(each))
+            self._stands[flow] = (said[-1], now_s, now_s)
         for flow, (body, seen_s, _) in sorted(self._stands.items()):
             if now_s - seen_s > self._params.stands_s:
                 del self._stands[flow]
                 said.append(HotSpotModel(flow, self._host, body.operator, None, 0.0, 0.0))
         return [self._model(body, now_ms) for body in said]
+
+    def _body(self, near: Near) -> HotSpotModel:
+        spot, leaving = near.spot, near.leaving()
+        leaving = leaving if leaving != (spot.flow,) else ()
+        return HotSpotModel(spot.flow, self._host, near.operator, spot.in_s, spot.slack_ms, spot.sure, leaving)
 
     def _model(self, body: HotSpotModel, now_ms: float) -> Model:
         key = f"hotspot/{body.flow}/{self._host}"

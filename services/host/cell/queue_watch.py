@@ -6,14 +6,14 @@ seconds, on its way to here: what comes after this segment is not known here, so
 in vain.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from placement.fits.arrays import Array
-from placement.hotspots import NearParams, NearSpot, Outlook, Stops, near_spots
+from placement.hotspots import HotSpot, NearParams, Outlook, Stops, near_leavers, near_spots
 from placement.queueing.arrays import SUMS
 from topics.messages import OperatorMetrics
 
@@ -31,15 +31,30 @@ Slot = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """One task at one look. `done` and `busy_us`: records and work since it is there; `lag`: records that wait."""
+    """One task at one look. `done` and `worked_us`: records and work since it is there; `lag`: records that wait."""
 
     slot: Slot
     flow: str
+    operator: str
+    """The first one of its segment."""
     bound_ms: float | None
     done: int
-    busy_us: float
+    worked_us: float
     lag: int
     waits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A hot spot that is near, and where it was seen."""
+
+    spot: HotSpot
+    operator: str
+    outlook: Outlook
+
+    def leaving(self) -> tuple[str, ...]:
+        """Who should leave because of it."""
+        return near_leavers(self.outlook, 0, np.ones(len(self.outlook.flows)), self.spot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +75,11 @@ class _Lately:
 
 
 class QueueWatch:
-    """`measured` once a second, `look` in between: the hot spots that are near."""
+    """`measured` once a second, `look` in between: the hot spots that are near, the surest of each flow."""
 
     def __init__(self, host: str, params: NearParams) -> None:
         self._host, self._params = host, params
-        self._looks: dict[Slot, deque[TaskSeen]] = {}
+        self._looks: dict[Slot, deque[tuple[float, TaskSeen]]] = {}
         self._kept = round(max(SERVICE_S, params.lately_s) / params.look_s) + 1
         self._came = round(params.lately_s / params.look_s)
         self._latency_ms: dict[str, deque[float]] = {}
@@ -81,41 +96,46 @@ class QueueWatch:
         for flow, mean_ms in found.items():
             self._latency_ms.setdefault(flow, deque(maxlen=QUIET_S)).append(mean_ms)
 
-    def look(self, tasks: Sequence[TaskSeen]) -> list[NearSpot]:
+    def look(self, tasks: Sequence[TaskSeen], *, now_s: float) -> list[Near]:
         """The tasks that are there and have something to do."""
         for gone in self._looks.keys() - {task.slot for task in tasks}:
             del self._looks[gone]
-        lately = [each for task in tasks if (each := self._lately(task)) is not None]
+        lately = [each for task in tasks if (each := self._lately(task, now_s)) is not None]
         here = {task.flow for task in tasks}
         self._latency_ms = {flow: past for flow, past in self._latency_ms.items() if flow in here}
         queues: dict[Slot | None, list[_Lately]] = {None: []}
         for each in lately:
             queues.setdefault(each.seen.slot if each.seen.waits else None, []).append(each)
         self._waits_ms = {name: self._waits_ms.get(name, deque(maxlen=self._params.looks)) for name in queues}
-        return [spot for name, queue in queues.items() for spot in self._near(queue, self._waits_ms[name])]
+        found = [near for name, queue in queues.items() for near in self._near(queue, self._waits_ms[name])]
+        surest = {near.spot.flow: near for near in sorted(found, key=lambda near: near.spot.sure)}
+        return [surest[flow] for flow in sorted(surest)]
 
-    def _lately(self, task: TaskSeen) -> _Lately | None:
+    def _lately(self, task: TaskSeen, now_s: float) -> _Lately | None:
         """None: it is not known for long enough."""
         looks = self._looks.setdefault(task.slot, deque(maxlen=self._kept))
-        looks.append(task)
+        looks.append((now_s, task))
         if len(looks) <= self._came:
             return None
-        before, first = looks[-1 - self._came], looks[0]
+        (before_s, before), (_, first) = looks[-1 - self._came], looks[0]
         came = task.done + task.lag - before.done - before.lag
         done = task.done - first.done
-        service_ms = (task.busy_us - first.busy_us) / done / 1e3 if done > 0 else 0.0
-        return _Lately(task, max(0.0, came / self._params.lately_s), service_ms)
+        service_ms = (task.worked_us - first.worked_us) / done / 1e3 if done > 0 else 0.0
+        # A host that is busy looks late.
+        return _Lately(task, max(0.0, came / max(now_s - before_s, self._params.look_s)), service_ms)
 
-    def _near(self, queue: Sequence[_Lately], waits_ms: deque[float]) -> list[NearSpot]:
+    def _near(self, queue: Sequence[_Lately], waits_ms: deque[float]) -> list[Near]:
         waits_ms.append(sum(each.waiting_ms for each in queue))
-        known = [each for each in queue if each.service_ms > 0]
-        flows = {each.seen.flow: each.seen.bound_ms for each in sorted(known, key=lambda each: each.seen.slot)}
-        slack = [bound_ms - self._base_ms(flow) for flow, bound_ms in flows.items() if bound_ms is not None]
-        is_calm = max(waits_ms) < CALM_SHARE * min(slack, default=0.0)
-        if not slack or is_calm:
+        known = sorted((each for each in queue if each.service_ms > 0), key=lambda each: each.seen.slot)
+        flows = {each.seen.flow: each.seen.bound_ms for each in known}
+        rooms_ms = [bound_ms - self._base_ms(flow) for flow, bound_ms in flows.items() if bound_ms is not None]
+        tightest_ms = min((room_ms for room_ms in rooms_ms if room_ms > 0), default=None)
+        if tightest_ms is None or max(waits_ms) < CALM_SHARE * tightest_ms:
             return []
         outlook = self._outlook(known, flows, waits_ms[-1])
-        return near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params)
+        operators = {each.seen.flow: each.seen.operator for each in reversed(known)}
+        spots = near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params)
+        return [Near(spot, operators[spot.flow], outlook) for spot in spots]
 
     def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None], waiting_ms: float) -> Outlook:
         """Arrivals and services vary by chance: nobody measures that in half a second."""
@@ -126,7 +146,10 @@ class QueueWatch:
         rate, work = np.bincount(of, per_s, count), np.bincount(of, load, count)
         service_ms = np.divide(1e3 * work, rate, out=np.zeros(count), where=rate > 0)
         ones: Array = np.ones(count)
-        stops = Stops(np.arange(count), np.zeros(count, dtype=np.int64), rate / 1e3, service_ms, ones, ones, ones)
+        # Who goes through several segments here waits before each of them.
+        times = Counter(flow for flow, _ in {(each.seen.flow, each.seen.slot[0]) for each in queue})
+        weight = np.array([float(times[flow]) for flow in flows])
+        stops = Stops(np.arange(count), np.zeros(count, dtype=np.int64), rate / 1e3, service_ms, ones, ones, weight)
         bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in flows.values()])
         base_ms = np.array([self._base_ms(flow) for flow in flows])
         background, backlog_ms = np.zeros((SUMS, 1)), np.array([waiting_ms])

@@ -32,7 +32,7 @@ from services.host.cell.queue_watch import QueueWatch, TaskSeen
 from services.host.cell.roster import SILENT_MS, Roster
 from services.host.cell.rows import load_of_rows
 from services.host.cell.served import served_at
-from services.host.cell.tail import Tail
+from services.host.cell.tail import BUNCH_BYTES, Tail
 from services.host.graphs import compiled
 from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
@@ -288,11 +288,9 @@ class CellService:
             if self._reports.rows is not measured:
                 measured = self._reports.rows
                 self._queue_watch.measured(measured)
-            segments = self._reports.segments()
-            tasks = [task for segment in segments for task in seen_tasks(segment)]
-            first = {segment.plan.flow: segment.plan.segment.operators[0] for segment in segments}
-            spots = self._queue_watch.look(tasks)
-            for model in self.near_warnings.told(spots, first.__getitem__, now_ms=self._clock.now_ms()):
+            tasks = [task for segment in self._reports.segments() for task in seen_tasks(segment)]
+            near = self._queue_watch.look(tasks, now_s=brain_ms() / 1e3)
+            for model in self.near_warnings.told(near, now_ms=self._clock.now_ms()):
                 await self._publish(catalogue.MODELS, model)
 
     async def _survey(self) -> None:
@@ -384,9 +382,13 @@ class CellService:
                 client_id=f"stig.cell.{self._host}.{kind}",
                 back_ms=SURVEY_EVERY_S * 1e3,
                 on_row=self._heard_row,
+                bunch_bytes=bunch_bytes,
             )
-            # Apart: without models, or without their topic, measurements go on.
-            for kind, topic in (("rates", catalogue.METRICS_OPERATORS), ("models", catalogue.MODELS))
+            # Apart: without models, or without their topic, measurements go on. What a host warns of can't wait.
+            for kind, topic, bunch_bytes in (
+                ("rates", catalogue.METRICS_OPERATORS, BUNCH_BYTES),
+                ("models", catalogue.MODELS, 1),
+            )
         ]
         reading: list[asyncio.Task[None]] = []
         try:
@@ -405,11 +407,11 @@ class CellService:
 
 def seen_tasks(segment: Segment) -> list[TaskSeen]:
     """Those that have something to do, and of which it is known what waits for them."""
-    found = []
+    plan, found = segment.plan, []
     for partition, task in segment.tasks().items():
-        lag = None if task.rests else segment.lag(partition)
+        lag = None if task.rests else segment.lag_of(task)
         if lag is not None:
-            slot, meter = (segment.plan.segment.id, partition), task.meter
-            bound_ms = segment.plan.graph.spec.qos.latency_ms
-            found.append(TaskSeen(slot, segment.plan.flow, bound_ms, meter.done, meter.busy_us, lag, task.waits))
+            slot, meter = (plan.segment.id, partition), task.meter
+            first, bound_ms = plan.segment.operators[0], plan.graph.spec.qos.latency_ms
+            found.append(TaskSeen(slot, plan.flow, first, bound_ms, meter.done, meter.worked_us, lag, task.waits))
     return found

@@ -27,9 +27,17 @@ class Tail:
     """`run` until cancelled. `garbage` counts what was no valid message."""
 
     def __init__(
-        self, bootstrap: str, topics: Sequence[Topic[Any]], *, client_id: str, back_ms: float, on_row: OnRow
+        self,
+        bootstrap: str,
+        topics: Sequence[Topic[Any]],
+        *,
+        client_id: str,
+        back_ms: float,
+        on_row: OnRow,
+        bunch_bytes: int = BUNCH_BYTES,
     ) -> None:
         self.garbage = 0
+        self._bunch_bytes = bunch_bytes
         self._bootstrap = bootstrap
         self._topics = {topic.name: topic for topic in topics}
         self._client_id = client_id
@@ -44,7 +52,7 @@ class Tail:
                 client_id=self._client_id,
                 enable_auto_commit=False,
                 auto_offset_reset="latest",
-                fetch_min_bytes=BUNCH_BYTES,
+                fetch_min_bytes=self._bunch_bytes,
                 fetch_max_wait_ms=BUNCH_MS,
                 retry_backoff_ms=50,
                 metadata_max_age_ms=5_000,

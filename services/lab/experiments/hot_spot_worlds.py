@@ -29,6 +29,7 @@ from placement.hotspots import (
     foresee,
     hot_spots,
     movers,
+    near_leavers,
     near_spots,
 )
 from placement.leader_events import HotSpotAhead, Published
@@ -182,6 +183,10 @@ class World:
         self._waiting = deque([self._hosts.left_ms.copy()] * stage.delay_s, maxlen=stage.delay_s + 1)
         self._waits_ms: deque[Array] = deque(maxlen=STEPS)
         """At all hosts, of those who came at each look of the last second."""
+        self._asked: dict[int, int] = {}
+        """Of each host the step in which it told last,"""
+        self._leaving: dict[str, str] = {}
+        """and who should leave which, to be heard with the next step."""
         self._told: dict[str, int] = {}
         """Of each flow the step in which its leader was told last."""
         self._where: tuple[object, Outlook] | None = None
@@ -220,17 +225,18 @@ class World:
             self._warn(step, known, leaving)
 
     def _look_near(self, step: int, known: Outlook) -> dict[str, str]:
-        """What hosts see coming; who should leave which host."""
+        """What hosts see coming; who should leave which host by what they saw a step ago, of each once a second."""
         self._waits_ms.append(known.backlog_ms)
         lately, past = self._lately(step, NEAR.lately_s), np.array(self._waits_ms)
-        spots = [
-            spot
-            for host in np.unique(known.stops.host[known.backlog_ms[known.stops.host] > 0]).tolist()
-            for spot in near_spots(known, host, past[:, host].tolist(), lately, NEAR)
-        ]
-        names = {near.spot.flow for near in spots}
+        leaving, self._leaving, names = self._leaving, dict[str, str](), set[str]()
+        for host in np.unique(known.stops.host[known.backlog_ms[known.stops.host] > 0]).tolist():
+            spots = near_spots(known, host, past[:, host].tolist(), lately, NEAR)
+            names |= {spot.flow for spot in spots}
+            if spots and step - self._asked.get(host, -STEPS) >= STEPS:
+                self._asked[host] = step
+                self._leaving |= dict.fromkeys(near_leavers(known, host, lately, spots[0]), known.hosts[host])
         self.seen.near.append(np.array([name in names for name in known.flows]))
-        return {name: near.spot.host for near in spots for name in near.leaving}
+        return leaving
 
     def _look_far(self, second: int, known: Outlook) -> dict[str, str]:
         """What leaders believe of rates, once a second, and what models see coming; who should leave which host."""
@@ -243,7 +249,7 @@ class World:
         ahead = foresee(old, self._stage.courses[second - LEARNING_S], np.array(COURSES.steps))
         self.seen.chance.append(ahead.chance)
         spots = hot_spots(old, ahead, self._verdicts.alarm.level)
-        late = self.seen.broken[-1]
+        late = np.any(self.seen.broken[-STEPS:], axis=0)
         slack = dict(zip(known.flows, np.where(late, -1.0, 1.0).tolist(), strict=True))
         self._verdicts.step(second, slack, {spot.flow for spot in spots}, known.company())
         if self._how == "never":

@@ -158,7 +158,7 @@ def _counted(stage: _Stage, bursts: Bursts) -> Life:
     return Life(
         flows,
         np.array([each.latencies_ms(first, SECONDS, now_us=now_us) for each in trips]).T,
-        np.array([each.late(first, SECONDS, STEPS, now_us=now_us) for each in trips]).T,
+        np.array([each.late(first, SECONDS, STEPS) for each in trips]).T,
         {who: news.warned(first, SECONDS, STEPS, *([by] if by else [])) for who, by in warners.items()},
         where,
         len(_done(moves, since_ms=first * 1_000, until_ms=(first + SECONDS) * 1_000)),

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 import uuid
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,22 +44,14 @@ class Trips:
     def is_late(self, now_us: int) -> bool:
         """Whether the bound is broken now: by the mean of the last second of records that it has passed for."""
         until_us = now_us - BOUND_US
-        recent = []
-        for sent_us in reversed(self.sent_us):
-            if sent_us <= until_us - SECOND_US:
-                break
-            if sent_us <= until_us:
-                recent.append(self._took_us(sent_us, now_us))
+        begin, end = (bisect_right(self.sent_us, at_us) for at_us in (until_us - SECOND_US, until_us))
+        recent = [self._took_us(sent_us, now_us) for sent_us in self.sent_us[begin:end]]
         return bool(recent) and sum(recent) / len(recent) > BOUND_US
 
-    def late(self, first: int, seconds: int, steps: int, *, now_us: int) -> Flags:
-        """The same at the end of each step from the first second on, so many steps a second, as it is known now."""
-        sent_us = np.array(self.sent_us, dtype=np.int64)
-        took_us = np.array([self._took_us(each, now_us) for each in self.sent_us], dtype=float)
-        until_us = first * SECOND_US + (np.arange(seconds * steps) + 1) * (SECOND_US // steps) - BOUND_US
-        begin, end = (np.searchsorted(sent_us, at_us, side="right") for at_us in (until_us - SECOND_US, until_us))
-        total = np.concatenate([[0.0], np.cumsum(took_us)])
-        return np.asarray(total[end] - total[begin] > BOUND_US * (end - begin))
+    def late(self, first: int, seconds: int, steps: int) -> Flags:
+        """The same at the end of each step from the first second on, so many steps a second, by what was known then."""
+        ends_us = (first * SECOND_US + (step + 1) * SECOND_US // steps for step in range(seconds * steps))
+        return np.array([self.is_late(end_us) for end_us in ends_us])
 
     def latencies_ms(self, first: int, seconds: int, *, now_us: int) -> Array:
         """Mean of the records of each second from the first on; 0 where none was sent."""
@@ -76,7 +69,7 @@ class Trips:
         )
 
     def _took_us(self, sent_us: int, now_us: int) -> int:
-        return self.came_us.get(sent_us, now_us) - sent_us
+        return min(self.came_us.get(sent_us, now_us), now_us) - sent_us
 
 
 @dataclass(slots=True)

@@ -1,10 +1,10 @@
 """A host looks at its own queue: what it makes of what its tasks count, and what it says of it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from placement.hotspots import NearParams, NearSpot
+from placement.hotspots import NearParams
 from services.host.cell.near_warnings import NearWarnings
-from services.host.cell.queue_watch import QueueWatch, TaskSeen
+from services.host.cell.queue_watch import Near, QueueWatch, TaskSeen
 from tests.unit.cell.test_flow_model import counting, row
 from topics.messages import HotSpotModel, Model, Sketch
 
@@ -15,54 +15,71 @@ SERVICE_US = 10_000.0
 
 
 def task(number: int, *, bound_ms: float | None = 500.0, waits: bool = False) -> TaskSeen:
-    return TaskSeen((f"s{number}", 0), f"f{number}", bound_ms, 0, 0.0, 0, waits)
+    return TaskSeen((f"s{number}", 0), f"f{number}", "first", bound_ms, 0, 0.0, 0, waits)
 
 
 def on(before: TaskSeen, *, came: int, done: int) -> TaskSeen:
     """The next look."""
-    busy_us = before.busy_us + done * SERVICE_US
-    return replace(before, done=before.done + done, busy_us=busy_us, lag=before.lag + came - done)
+    worked_us = before.worked_us + done * SERVICE_US
+    return replace(before, done=before.done + done, worked_us=worked_us, lag=before.lag + came - done)
 
 
-def play(watch: QueueWatch, tasks: list[TaskSeen], seconds: float, *, came: int, done: int) -> list[list[NearSpot]]:
-    """What is seen at each look; `tasks` go on. So much of each in each tenth of a second."""
-    found = []
-    for _ in range(round(seconds * LOOKS)):
-        tasks[:] = [on(each, came=came, done=done) for each in tasks]
-        found.append(watch.look(tasks))
-    return found
+@dataclass
+class Host:
+    """A host that looks at tasks which go on as the test says."""
+
+    tasks: list[TaskSeen]
+    watch: QueueWatch = field(default_factory=lambda: QueueWatch("h", PARAMS))
+    now_s: float = 0.0
+
+    def play(self, seconds: float, *, came: int, done: int, look_s: float = PARAMS.look_s) -> list[list[Near]]:
+        """What is seen at each look; so much of each task in each tenth of a second."""
+        found, tenths = [], look_s / PARAMS.look_s
+        for _ in range(round(seconds / look_s)):
+            self.now_s += look_s
+            self.tasks = [on(each, came=round(came * tenths), done=round(done * tenths)) for each in self.tasks]
+            found.append(self.watch.look(self.tasks, now_s=self.now_s))
+        return found
 
 
 def test_a_host_that_keeps_up_sees_nothing() -> None:
-    watch, tasks = QueueWatch("h", PARAMS), [task(1)]
-    assert not any(play(watch, tasks, 5, came=9, done=9))
+    assert not any(Host([task(1)]).play(5, came=9, done=9))
+
+
+def test_a_host_that_looks_late_does_not_take_it_for_a_burst() -> None:
+    """A batch that takes a while keeps it from looking: what came in that time came in no less."""
+    host = Host([task(1, bound_ms=150.0)])
+    host.play(3, came=6, done=6)
+    for _ in range(5):
+        assert not any(host.play(0.4, came=6, done=6))
+        assert not any(host.play(1.0, came=6, done=6, look_s=1.0))
 
 
 def test_a_queue_that_fills_is_seen_before_who_comes_waits_for_too_long() -> None:
     """Half as much again as it can do: after one and a half seconds the mean of a second is beyond the bound, and its
     time has passed half a second later."""
-    watch, tasks = QueueWatch("h", PARAMS), [task(1)]
-    play(watch, tasks, 3, came=8, done=8)
-    looks = play(watch, tasks, 2, came=15, done=10)
+    host = Host([task(1)])
+    host.play(3, came=8, done=8)
+    looks = host.play(2, came=15, done=10)
     first = next(number for number, spots in enumerate(looks) if spots)
     assert 0.5 * LOOKS < first < 1.4 * LOOKS
     [near] = looks[first]
-    assert ("f1", "h", ("f1",)) == (near.spot.flow, near.spot.host, near.leaving)
+    assert ("f1", "h", "first", ("f1",)) == (near.spot.flow, near.spot.host, near.operator, near.leaving())
 
 
 def test_tasks_of_a_host_wait_for_each_other() -> None:
     """Each alone would have room."""
-    watch, tasks = QueueWatch("h", PARAMS), [task(1), task(2, bound_ms=None)]
-    play(watch, tasks, 3, came=4, done=4)
-    looks = play(watch, tasks, 2, came=8, done=5)
+    host = Host([task(1), task(2, bound_ms=None)])
+    host.play(3, came=4, done=4)
+    looks = host.play(2, came=8, done=5)
     assert {"f1"} == {near.spot.flow for near in looks[-1]}, "one without a bound is in no danger"
 
 
 def test_a_task_whose_functions_run_elsewhere_keeps_nobody_waiting() -> None:
     """Eight tenths of a processor each: together too much, if it were one."""
-    watch, tasks = QueueWatch("h", PARAMS), [task(1, waits=True), task(2, waits=True)]
-    assert not any(play(watch, tasks, 5, came=8, done=8))
-    looks = play(watch, tasks, 2, came=16, done=10)
+    host = Host([task(1, waits=True), task(2, waits=True)])
+    assert not any(host.play(5, came=8, done=8))
+    looks = host.play(2, came=16, done=10)
     assert {"f1", "f2"} == {near.spot.flow for near in looks[-1]}
 
 
@@ -71,32 +88,48 @@ def test_what_a_flow_takes_beside_waiting_counts() -> None:
     graph = counting()
     quick, slow = (row(graph, "kept", 1, latency_ms=Sketch.of([took_ms])) for took_ms in (50.0, 480.0))
     for last, sees in ((quick, False), (slow, True)):
-        watch, tasks = QueueWatch("h", PARAMS), [replace(task(1), flow=quick.flow)]
+        host = Host([replace(task(1), flow=quick.flow)])
         for each in [slow] * 5 + [last]:
-            watch.measured([each])
-        play(watch, tasks, 2, came=8, done=8)
-        assert sees is any(play(watch, tasks, 0.5, came=12, done=10))
+            host.watch.measured([each])
+        host.play(2, came=8, done=8)
+        assert sees is any(host.play(0.5, came=12, done=10))
 
 
 def test_a_task_that_came_lately_is_not_judged() -> None:
     """What waits for it came before."""
-    watch, tasks = QueueWatch("h", PARAMS), [replace(task(1), lag=90)]
-    assert not any(play(watch, tasks, PARAMS.lately_s, came=8, done=10))
+    assert not any(Host([replace(task(1), lag=90)]).play(PARAMS.lately_s, came=8, done=10))
+
+
+def test_who_goes_through_two_segments_here_waits_before_each() -> None:
+    """Two segments with half of the work are as bad as one with all of it."""
+    looks = {}
+    for tasks in ((task(1),), (task(1), replace(task(2), flow="f1"))):
+        host = Host([*tasks])
+        host.play(3, came=8 // len(tasks), done=8 // len(tasks))
+        found = host.play(2, came=14 // len(tasks), done=10 // len(tasks))
+        looks[len(tasks)] = next(number for number, near in enumerate(found) if near)
+    assert looks[2] < looks[1]
+
+
+def test_of_several_queues_of_a_flow_the_surest_is_told_once() -> None:
+    host = Host([replace(task(number, waits=True), flow="f1") for number in range(4)])
+    host.play(3, came=8, done=8)
+    assert 1 == len(host.play(2, came=16, done=10)[-1])
 
 
 # What is said.
 
 
-def told(warnings: NearWarnings, spots: list[NearSpot], now_s: float) -> list[HotSpotModel]:
-    models = warnings.told(spots, lambda flow: "first", now_ms=now_s * 1e3)
+def told(warnings: NearWarnings, spots: list[Near], now_s: float) -> list[HotSpotModel]:
+    models = warnings.told(spots, now_ms=now_s * 1e3)
     assert all(isinstance(model, Model) and model.key == "hotspot/f1/h" for model in models)
     return [model.body for model in models if isinstance(model.body, HotSpotModel)]
 
 
-def near() -> list[NearSpot]:
-    watch, tasks = QueueWatch("h", PARAMS), [task(1)]
-    play(watch, tasks, 3, came=8, done=8)
-    return play(watch, tasks, 2, came=15, done=10)[-1]
+def near() -> list[Near]:
+    host = Host([task(1)])
+    host.play(3, came=8, done=8)
+    return host.play(2, came=15, done=10)[-1]
 
 
 def test_a_warning_is_said_at_once_again_each_second_and_taken_back() -> None:

@@ -55,6 +55,28 @@ def test_what_waited_when_a_task_was_first_heard_of_had_come_before() -> None:
     assert [[0.0, 100.0, 0.0]] == found.tolist()
 
 
+def test_a_second_that_was_not_told_is_no_empty_queue() -> None:
+    """A host that is busy skips one: the whole backlog would have come in the next."""
+    told = {"arrivals": [100.0, 100.0, 0.0, 200.0, 100.0], "lag": [5e3, 5e3, 0.0, 5e3, 5e3]}
+    assert [[100.0, 100.0, 0.0, 200.0, 100.0]] == came({KEPT: {**told, "rows": [1.0, 1.0, 0.0, 1.0, 1.0]}}).tolist()
+
+
+def test_a_partition_that_joins_another_brings_no_arrivals_with_its_backlog() -> None:
+    """Moves away from hot spots do just that."""
+    found = came({KEPT: {"arrivals": [100.0, 200.0, 200.0], "lag": [0.0, 900.0, 950.0], "rows": [1.0, 2.0, 2.0]}})
+    assert [[100.0, 200.0, 250.0]] == found.tolist()
+
+
+def test_of_two_inputs_the_one_that_gets_little_has_little_of_what_waits() -> None:
+    """Nobody tells which of them waits."""
+    other = (*KEPT[:3], "other")
+    seats = {
+        KEPT: {"arrivals": [1_000.0, 1_000.0], "lag": [0.0, 500.0]},
+        other: {"arrivals": [10.0, 10.0], "lag": [0.0, 500.0]},
+    }
+    assert [[1_000.0, 1_500.0], [10.0, 15.0]] == came(seats, {"talk": FlowFacts(None, ())}).tolist()
+
+
 def test_a_task_that_falls_silent_has_nothing_left() -> None:
     """It was moved away with its backlog, or is done: that less than nothing came would be nonsense."""
     found = came({KEPT: {"arrivals": [100.0, 0.0], "lag": [50.0, 0.0], "rows": [1.0, 0.0]}})
@@ -62,9 +84,11 @@ def test_a_task_that_falls_silent_has_nothing_left() -> None:
 
 
 @pytest.mark.parametrize("flows", [{}, {"talk": FlowFacts(None, ())}])
-def test_of_a_flow_that_nobody_knows_records_come_to_each_operator(flows: Mapping[str, FlowFacts]) -> None:
+def test_of_a_flow_that_nobody_knows_the_operator_that_gets_most_counts_as_the_first(
+    flows: Mapping[str, FlowFacts],
+) -> None:
     seats = {
         KEPT: {"arrivals": [100.0, 100.0], "lag": [0.0, 40.0]},
         COUNTED: {"arrivals": [25.0, 25.0], "lag": [0.0, 40.0]},
     }
-    assert [[100.0, 140.0], [25.0, 65.0]] == came(seats, flows).tolist()
+    assert [[100.0, 140.0], [25.0, 35.0]] == came(seats, flows).tolist()
