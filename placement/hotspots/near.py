@@ -6,7 +6,6 @@ the few tenths of a second that are missing, what came lately goes on, as far as
 broken only when it has passed, so that even so short a look leads.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +17,7 @@ from placement.hotspots.foresight import HotSpot, foresee
 from placement.hotspots.outlook import Outlook, Stops
 from placement.hotspots.relief import movers
 from placement.model.errors import require
-from placement.queueing.arrays import BURST, RATE, RATE_SQUARES, RHO, SQUARE, SUMS, variances
+from placement.queueing.arrays import RHO, variances
 
 _AHEAD_S = np.array([1.0])
 """Who should leave is found for this long: ants take it."""
@@ -61,7 +60,7 @@ def near_spots(
     that takes longer than its bound without any wait is not in danger from this queue.
     """
     alone = _alone(outlook, host)
-    mean_ms, off_ms = _waits_ahead(alone, host, waits_ms, factors, params)
+    mean_ms, off_ms = _waits_ahead(alone, waits_ms, factors, params)
     stops, room_ms = alone.stops, outlook.bounds_ms - outlook.base_ms
     weight = np.bincount(stops.flow, stops.weight, len(outlook.flows))
     here = np.flatnonzero((weight > 0) & (room_ms > 0))
@@ -85,16 +84,16 @@ def near_leavers(outlook: Outlook, host: int, factors: Array, spot: HotSpot) -> 
 
 
 def _waits_ahead(
-    outlook: Outlook, host: int, waits_ms: Sequence[float], factors: Array, params: NearParams
+    outlook: Outlook, waits_ms: Sequence[float], factors: Array, params: NearParams
 ) -> tuple[Array, Array]:
-    """Mean waits of the seconds that end at each of the next looks, and their standard deviations."""
+    """Of an outlook's one host: mean waits of the seconds that end at each of the next looks, and how far off they are."""
     look_ms, looks = params.look_s * 1e3, params.looks
-    load, variance = _load(outlook, host, factors)
+    _, sums = outlook.sums(factors[:, None])
+    load = sums[RHO, 0]
+    drift, variance = load - 1.0, variances(sums[:, 0], load)
     steps = np.arange(1, params.ahead + 1)
-    now_ms, one = np.full(1, waits_ms[-1]), np.ones(1)
-    coming = np.array(
-        [filled_ms(now_ms, (load - 1.0) * one, variance * one, step * look_ms)[0] for step in steps.tolist()]
-    )
+    now_ms = np.full(1, waits_ms[-1])
+    coming = np.array([filled_ms(now_ms, drift, variance, step * look_ms)[0] for step in steps.tolist()])
     known = np.array(waits_ms)[-looks:]
     # A queue that is younger than a second was empty before.
     past = np.array([known[len(known) - min(len(known), looks - step) :].sum() for step in steps.tolist()])
@@ -103,24 +102,6 @@ def _waits_ahead(
     walk = variance * look_ms * steps * (steps + 1) * (2 * steps + 1) / 6.0
     slope = variance / (params.lately_s * 1e3) * np.square(look_ms * steps * (steps + 1) / 2.0)
     return mean_ms, np.sqrt(walk + slope) / looks
-
-
-def _load(outlook: Outlook, host: int, factors: Array) -> tuple[float, float]:
-    """Work that comes in a ms, and its variance."""
-    stops, sums = outlook.stops, np.array(outlook.background[:, host])
-    rate = stops.rate_per_ms * factors[stops.flow]
-    rho = rate * stops.service_ms
-    for place, values in (
-        (RATE, rate),
-        (RHO, rho),
-        (SQUARE, rho * stops.service_ms * (1.0 + stops.cs2)),
-        (BURST, rate * stops.ca2),
-        (RATE_SQUARES, rate * rate),
-    ):
-        sums[place] += values.sum()
-    assert len(sums) == SUMS, len(sums)
-    variance = float(variances(sums[:, None], sums[RHO, None])[0])
-    return float(sums[RHO]), variance if math.isfinite(variance) else 0.0
 
 
 def _alone(outlook: Outlook, host: int) -> Outlook:

@@ -48,6 +48,21 @@ class Outlook:
         holds from the horizon before to its own, a second or more. A queue fills and drains from what has piled up now
         (`filling`); to go on from means costs up to a fifth of a wait near capacity. Where no flow stops nobody waits.
         """
+        hosts, sums = self.sums(factors, present)
+        more = (1,) * (factors.ndim - 1)
+        load = sums[RHO]
+        variance = variances(sums, load)
+        drift = load - 1.0
+        piled, before_s = np.broadcast_to(self.backlog_ms[hosts].reshape(-1, *more[1:]), load[:, 0].shape), 0.0
+        waits = np.zeros((len(self.hosts), *factors.shape[1:]))
+        for place, horizon_s in enumerate(horizons_s.tolist()):
+            lasts_ms, fills = (horizon_s - before_s) * 1e3, (drift[:, place], variance[:, place])
+            waits[hosts, place] = filled_ms(piled, *fills, lasts_ms - 500.0)
+            piled, before_s = filled_ms(piled, *fills, lasts_ms), horizon_s
+        return np.asarray(waits)
+
+    def sums(self, factors: Array, present: Flags | None = None) -> tuple[Indices, Array]:
+        """The hosts at which flows stop, and what comes to each at these multiples: [sum, host, ...]."""
         stops = self.stops
         hosts, of_stop = np.unique(stops.host, return_inverse=True)
         more = (1,) * (factors.ndim - 1)
@@ -64,16 +79,7 @@ class Outlook:
             (RATE_SQUARES, rate * rate),
         ):
             np.add.at(sums[place], of_stop, values)
-        load = sums[RHO]
-        variance = variances(sums, load)
-        drift = load - 1.0
-        piled, before_s = np.broadcast_to(self.backlog_ms[hosts].reshape(-1, *more[1:]), load[:, 0].shape), 0.0
-        waits = np.zeros((len(self.hosts), *factors.shape[1:]))
-        for place, horizon_s in enumerate(horizons_s.tolist()):
-            lasts_ms, fills = (horizon_s - before_s) * 1e3, (drift[:, place], variance[:, place])
-            waits[hosts, place] = filled_ms(piled, *fills, lasts_ms - 500.0)
-            piled, before_s = filled_ms(piled, *fills, lasts_ms), horizon_s
-        return np.asarray(waits)
+        return hosts, sums
 
     def latencies_ms(self, waits: Array) -> Array:
         """[flow, horizon, ...] from waits [host, horizon, ...]."""
