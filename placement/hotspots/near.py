@@ -86,7 +86,7 @@ def near_leavers(outlook: Outlook, host: int, factors: Array, spot: HotSpot) -> 
 def _waits_ahead(
     outlook: Outlook, waits_ms: Sequence[float], factors: Array, params: NearParams
 ) -> tuple[Array, Array]:
-    """Of an outlook's one host: mean waits of the seconds that end at each of the next looks, and how far off they are."""
+    """At an outlook's one host: mean waits of the seconds that end at each of the next looks, and their deviations."""
     look_ms, looks = params.look_s * 1e3, params.looks
     _, sums = outlook.sums(factors[:, None])
     load = sums[RHO, 0]
