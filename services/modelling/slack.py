@@ -74,7 +74,9 @@ class HotSpots:
             self._recent_s,
         )
         records = dict(zip(names, measured.records[bound].astype(int).tolist(), strict=True))
-        warned = Warned(spots if self.verdicts.alarm.speaks else [], outlook, seen, records, self._false_share())
+        # What is broken already is no forecast, and has to be told.
+        heard = [spot for spot in spots if self.verdicts.alarm.speaks or timed[spot.flow] < 0]
+        warned = Warned(heard, outlook, seen, records, self._false_share())
         return [told, *self._warnings.columns(warned, seats, second)]
 
     def take_back(self, second: int) -> list[Columns]:

@@ -1,14 +1,15 @@
 """A host looks at its own queue, ten times a second: who comes soon will wait so long. Pure.
 
 Tasks of a host take turns, so that all that waits there is one queue. A task whose functions run elsewhere keeps nobody
-else waiting: it is a queue of its own. What a flow takes beside waiting is what it took in the quietest of the last
-seconds, on its way to here: what comes after this segment is not known here, so that a warning comes rather late than
-in vain.
+else waiting: it is a queue of its own. What a flow takes beside waiting is the least that it took in the last seconds,
+on its way to here, without what waited here then: what comes after this segment is not known here, so that a warning
+comes rather late than in vain.
 """
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from placement.queueing.arrays import SUMS
 from topics.messages import OperatorMetrics
 
 QUIET_S = 10
-"""Seconds of which the quietest counts."""
+"""Seconds of which the least counts."""
 SERVICE_S = 10
 """What a record takes is the mean of so long."""
 CALM_SHARE = 0.1
@@ -82,7 +83,10 @@ class QueueWatch:
         self._looks: dict[Slot, deque[tuple[float, TaskSeen]]] = {}
         self._kept = round(max(SERVICE_S, params.lately_s) / params.look_s) + 1
         self._came = round(params.lately_s / params.look_s)
-        self._latency_ms: dict[str, deque[float]] = {}
+        self._bases_ms: dict[str, deque[float]] = {}
+        """Of each flow, what it took beside waiting here in each of the last seconds."""
+        self._wait_ms: dict[str, float] = {}
+        """Of each flow, what it had to wait here in the last second."""
         self._waits_ms: dict[Slot | None, deque[float]] = {}
         """Of each queue, what those had to wait who came at each look of the last second; None: the shared one."""
 
@@ -94,7 +98,8 @@ class QueueWatch:
                 mean_ms = row.latency_ms.sum / row.latency_ms.count
                 found[row.flow] = max(found.get(row.flow, 0.0), mean_ms)
         for flow, mean_ms in found.items():
-            self._latency_ms.setdefault(flow, deque(maxlen=QUIET_S)).append(mean_ms)
+            base_ms = max(0.0, mean_ms - self._wait_ms.get(flow, 0.0))
+            self._bases_ms.setdefault(flow, deque(maxlen=QUIET_S)).append(base_ms)
 
     def look(self, tasks: Sequence[TaskSeen], *, now_s: float) -> list[Near]:
         """The tasks that are there and have something to do."""
@@ -102,12 +107,15 @@ class QueueWatch:
             del self._looks[gone]
         lately = [each for task in tasks if (each := self._lately(task, now_s)) is not None]
         here = {task.flow for task in tasks}
-        self._latency_ms = {flow: past for flow, past in self._latency_ms.items() if flow in here}
+        self._bases_ms = {flow: past for flow, past in self._bases_ms.items() if flow in here}
         queues: dict[Slot | None, list[_Lately]] = {None: []}
         for each in lately:
             queues.setdefault(each.seen.slot if each.seen.waits else None, []).append(each)
         self._waits_ms = {name: self._waits_ms.get(name, deque(maxlen=self._params.looks)) for name in queues}
         found = [near for name, queue in queues.items() for near in self._near(queue, self._waits_ms[name])]
+        self._wait_ms = {
+            each.seen.flow: fmean(self._waits_ms[name]) for name, queue in queues.items() for each in queue
+        }
         surest = {near.spot.flow: near for near in sorted(found, key=lambda near: near.spot.sure)}
         return [surest[flow] for flow in sorted(surest)]
 
@@ -156,4 +164,4 @@ class QueueWatch:
         return Outlook(tuple(flows), bounds_ms, base_ms, (self._host,), stops, background, backlog_ms)
 
     def _base_ms(self, flow: str) -> float:
-        return min(self._latency_ms.get(flow, ()), default=0.0)
+        return min(self._bases_ms.get(flow, ()), default=0.0)

@@ -95,6 +95,18 @@ def test_what_a_flow_takes_beside_waiting_counts() -> None:
         assert sees is any(host.play(0.5, came=12, done=10))
 
 
+def test_a_queue_that_is_long_for_long_is_not_taken_for_what_a_flow_always_takes() -> None:
+    """Beside ten seconds of waiting every second took longer than the bound: the host fell silent, and nobody moved."""
+    graph = counting()
+    host = Host([replace(task(1), flow=row(graph, "kept", 1).flow)])
+    host.play(3, came=8, done=8)
+    for second in range(30):
+        looks = host.play(1, came=12, done=10)
+        late_ms = 40.0 + host.tasks[0].lag * SERVICE_US / 1e3
+        host.watch.measured([row(graph, "kept", second, latency_ms=Sketch.of([late_ms]))])
+    assert all(looks), "thirty seconds on it still says so"
+
+
 def test_a_task_that_came_lately_is_not_judged() -> None:
     """What waits for it came before."""
     assert not any(Host([replace(task(1), lag=90)]).play(PARAMS.lately_s, came=8, done=10))
