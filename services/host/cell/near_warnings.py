@@ -6,8 +6,9 @@ from placement.hotspots import NearParams
 from services.host.cell.queue_watch import Near
 from topics.messages import HotSpotModel, Model
 
-AGAIN_S = 1.0
-"""A warning that stands is said again: another leader may have taken over."""
+AGAIN_S = 5.0
+"""A warning that stands is said again: another leader may have taken over, or nobody found a place. Who should leave
+must not change before ants are done, which takes seconds."""
 
 
 class NearWarnings:
@@ -20,7 +21,7 @@ class NearWarnings:
         self.given = 0
 
     def told(self, near: Iterable[Near], *, now_ms: float) -> list[Model]:
-        """New ones at once, and those that stand once a second."""
+        """New ones at once, and those that stand from time to time."""
         now_s, said = now_ms / 1e3, list[HotSpotModel]()
         for each in near:
             flow, before = each.spot.flow, self._stands.get(each.spot.flow)
