@@ -15,11 +15,12 @@ from placement.hotspots.alarm import Alarm, AlarmParams
 from placement.hotspots.courses import CourseParams, Courses
 from placement.hotspots.foresight import Foresight, HotSpot, foresee, hot_spots
 from placement.hotspots.near import NearParams, near_leavers, near_spots
-from placement.hotspots.outlook import Outlook, Stops
+from placement.hotspots.outlook import NO_BOUND_MS, Outlook, Stops
 from placement.hotspots.relief import movers
 from placement.hotspots.verdicts import VerdictParams, Verdicts
 
 __all__ = [
+    "NO_BOUND_MS",
     "Alarm",
     "AlarmParams",
     "CourseParams",

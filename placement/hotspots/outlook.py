@@ -8,6 +8,9 @@ from placement.fits.arrays import Array, Flags, Indices
 from placement.hotspots.filling import filled_ms
 from placement.queueing.arrays import BURST, RATE, RATE_SQUARES, RHO, SQUARE, SUMS, variances
 
+NO_BOUND_MS = 1e12
+"""Of a flow without a bound, which is there only for the load that it brings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stops:

@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from placement.fits.arrays import divide
-from placement.hotspots import Courses, Outlook, Stops
+from placement.hotspots import NO_BOUND_MS, Courses, Outlook, Stops
 from placement.queueing.arrays import SUMS
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.ring import Array, Indices
 from services.modelling.seats import Seats
 
-NO_BOUND_MS = 1e12
-"""Of a flow without a bound, which is there only for the load that it brings."""
 SERIES_AT_ONCE = 256
 """Each is compared with thousands of moments: more of them at once would take long to be given memory."""
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from placement.fits.arrays import divide
-from placement.hotspots import AlarmParams, VerdictParams, foresee, hot_spots
+from placement.hotspots import NO_BOUND_MS, AlarmParams, VerdictParams, foresee, hot_spots
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
-from services.modelling.flow_outlook import NO_BOUND_MS, Ahead, courses_of, outlook_of
+from services.modelling.flow_outlook import Ahead, courses_of, outlook_of
 from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.seats import Seats
 from services.modelling.slack_errors import SlackErrors

@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 
 from placement.fits.arrays import Array
-from placement.hotspots import HotSpot, NearParams, Outlook, Stops, near_leavers, near_spots
+from placement.hotspots import NO_BOUND_MS, HotSpot, NearParams, Outlook, Stops, near_leavers, near_spots
 from placement.queueing.arrays import SUMS
 from topics.messages import OperatorMetrics
 
@@ -24,8 +24,6 @@ SERVICE_S = 10
 """What a record takes is the mean of so long."""
 CALM_SHARE = 0.1
 """Nothing is near while less waits than this share of the tightest flow's slack."""
-NO_BOUND_MS = 1e12
-"""Of a flow without a bound, which is there for the work that it brings."""
 
 Slot = tuple[str, int]
 
