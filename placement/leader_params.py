@@ -72,6 +72,10 @@ class LeaderParams:
     """A leader may save this much time's worth of budget."""
     retainer_per_ms: float = 0.005
     """Byte-hops that a running flow may spend on ants even if it moves hardly any data."""
+    routing_ant_byte_hops: float = 2_000.0
+    scout_byte_hops: float = 20_000.0
+    """What an ant is thought to cost until the first ones are home: guesses, for a large routed network. Ants leave at
+    that price, and too high a guess is a debt that nothing takes back (decision 339)."""
     every_edge_travels: bool = False
     """Data go through a broker also between tasks on one host, so each edge earns; else only edges between hosts do."""
     look_at_drift: float | None = 0.3
@@ -100,8 +104,9 @@ class LeaderParams:
             raise ValueError("max_releases, max_attempts and max_failed_searches must be at least 1")
         if self.budget_share is not None and not 0 < self.budget_share < 1:
             raise ValueError(f"budget_share is {self.budget_share}; give a share in (0, 1), or None for no limit")
-        if self.retainer_per_ms < 0:
-            raise ValueError(f"retainer_per_ms is {self.retainer_per_ms}; give 0 or more")
+        for name in ("retainer_per_ms", "routing_ant_byte_hops", "scout_byte_hops"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; give 0 or more")
         if self.hot_rounds_owed_max is not None and self.hot_rounds_owed_max < 0:
             raise ValueError(f"hot_rounds_owed_max is {self.hot_rounds_owed_max}; give 0 or more, or None for no limit")
         if self.look_at_drift is not None and not 0 < self.look_at_drift < 1:
@@ -124,6 +129,8 @@ LIVE_LEADER = LeaderParams(
     gain_ms_min=3.0,
     budget_share=2e-3,
     retainer_per_ms=0.1,
+    routing_ant_byte_hops=100.0,  # one or two hops, of some dozens of bytes
+    scout_byte_hops=500.0,
     every_edge_travels=True,
 )
 """On Kafka: a world of few hosts, where one round of ants is a small thing beside what a full host costs, and delays

@@ -25,7 +25,7 @@ class Purse:
         self.budget = Budget(params.budget_share, depth_ms=params.budget_depth_ms, least_per_ms=params.retainer_per_ms)
         self._every_edge = params.every_edge_travels
         self._watching = params.watching
-        self._routing_cost, self._scout_cost = 2_000.0, 20_000.0
+        self._routing_cost, self._scout_cost = params.routing_ant_byte_hops, params.scout_byte_hops
         """Byte-hops of one ant; guesses until the first come home."""
 
     def learn(self, news: RoutingAntReturned | ScoutReport | ScoutFailed) -> None:

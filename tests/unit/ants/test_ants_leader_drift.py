@@ -6,8 +6,10 @@ import pytest
 
 from placement.ants.effects import SetTimer
 from placement.ants.measuring import Measured, MeasuringAnt
-from placement.ants.routing import RoutingAnt
+from placement.ants.routing import RoutingAnt, RoutingAntReturned
+from placement.ants.scouting import ScoutFailed
 from placement.leader_events import FlowChanged, TimerFired
+from placement.leader_params import LIVE_LEADER
 from placement.leader_phases import Phase
 from placement.leader_purse import Purse
 from placement.model import Flow
@@ -83,3 +85,24 @@ def test_each_edge_through_a_broker_earns() -> None:
     kept = Purse(replace(PARAMS, budget_share=1e-9, retainer_per_ms=1.0))
     kept.earn(flow.graph, stay, hops=1, now_ms=0.0)
     assert kept.round_free_at_ms(1, now_ms=0.0) < 1e6
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_a_first_look_of_a_live_flow_leaves_no_debt_that_bars_the_next(home: int) -> None:
+    """A leader that took an outstanding report has seen no scout come home, or one: what the others cost is a guess."""
+    flow, placing = Stage().leader.flow, LIVE_LEADER.placing
+    purse = Purse(LIVE_LEADER)
+    purse.earn(flow.graph, dict.fromkeys(range(flow.graph.task_count), "s"), hops=1, now_ms=0.0)
+
+    def come_home(scouts: int) -> None:
+        for _ in range(placing.routing_ants):
+            purse.learn(RoutingAntReturned(1, "d", 4.0, 2.0, byte_hops=70.0))
+        for _ in range(scouts):
+            purse.learn(ScoutFailed(1, 0, byte_hops=80.0))
+
+    come_home(home)
+    purse.pay(routing_ants=placing.routing_ants, scouts=placing.scouts, now_ms=0.0)
+    come_home(placing.scouts)
+    next_ms, owed = LIVE_LEADER.watch_every_ms, LIVE_LEADER.hot_rounds_owed_max
+    assert owed is not None
+    assert next_ms == purse.round_free_at_ms(1, now_ms=next_ms, owed_rounds=owed)
