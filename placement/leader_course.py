@@ -351,8 +351,9 @@ class Course:
 
     def _abandon_enforcement(self) -> list[LeaderEffect]:
         """Give an enforcement up, if there is one: its epoch is dead, wherever its ant may still be."""
-        enforcing, self._standing.enforcing = self._standing.enforcing, None
-        return [] if enforcing is None else [*enforcing.cancel()]
+        standing = self._standing
+        enforcing, standing.enforcing = standing.enforcing, None
+        return [] if enforcing is None else [*enforcing.cancel(standing.running.values())]
 
     def _activate(self, *, now_ms: float) -> list[LeaderEffect]:
         """The plan is committed everywhere: let it run, and end what ran before."""

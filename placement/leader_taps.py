@@ -103,8 +103,14 @@ class Enforcing:
             for _, offer in sorted(self.taps.items())
         ]
 
-    def cancel(self) -> list[Send]:
-        """Give it up: its epoch is dead, wherever its ant may still be."""
-        news = Cancellation(self.plan.flow, self.plan.epoch)
-        hosts = [Send(stop.host, news) for stop in self.ant.stops if stop.mask]
-        return [*hosts, *ended(self.taps.values(), news)]
+    def cancel(self, running: Collection[str]) -> list[Send]:
+        """Give it up: its epoch is dead, wherever its ant may still be.
+
+        `running`: hosts of the plan that runs. At others all epochs before are dead, too, of which word may have been
+        lost (decision 340).
+        """
+        flow, epoch = self.plan.flow, self.plan.epoch
+        news = Cancellation(flow, epoch)
+        hosts = [stop.host for stop in self.ant.stops if stop.mask]
+        told = [Send(host, news if host in running else Release(flow, epoch)) for host in hosts]
+        return [*told, *ended(self.taps.values(), news)]

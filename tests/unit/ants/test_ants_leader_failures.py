@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from placement.ants.effects import SetTimer
+from placement.ants.effects import Send, SetTimer
 from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt, Release
 from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured, MeasuringAnt
@@ -33,7 +33,7 @@ def test_a_refused_plan_sends_fresh_ants() -> None:
     stage.report("x", "x")
     stage.report("x", "x")
     stage.tell(Enforced(1, committed=False, why="too dear"))
-    assert stage.sent(Cancellation)
+    assert stage.sent(Release)
     assert stage.sent(RoutingAnt)
 
 
@@ -66,9 +66,22 @@ def test_a_lost_enforcement_ant_is_given_up_and_fenced() -> None:
     stage.report("x", "y")
     stage.report("x", "y")
     stage.tell(TimerFired("patience"))
-    assert [1, 1] == [message.epoch for message in stage.sent(Cancellation)]
+    assert [1, 1] == [message.epoch for message in stage.sent(Release)]
     assert stage.tell(Enforced(1, committed=True)) == []
     assert stage.leader.plan is None
+
+
+def test_hosts_that_run_nothing_of_a_flow_hear_that_all_before_has_ended() -> None:
+    """One that was cut off when an earlier plan was given up would keep room for that until it ran out. Where the flow
+    runs only the new epoch ends: word that the one before runs may still be on its way."""
+    stage = Stage().placed("x", "x")
+    stage.look_again(now_cost_ms=500.0)
+    stage.report("x", "y", cost_ms=10.0)
+    (ant,) = stage.sent(EnforcementAnt)
+    assert ["x", "y"] == [stop.host for stop in ant.stops]
+    stage.tell(Enforced(2, committed=False, why="too dear"))
+    told = {each.to: each.message for each in stage.found(Send) if isinstance(each.message, Cancellation | Release)}
+    assert {"x": Cancellation("f", 2), "y": Release("f", 2)} == told
 
 
 def test_an_enforcement_ant_that_comes_back_too_late_does_not_count() -> None:
@@ -267,7 +280,7 @@ def test_a_host_that_dies_under_an_enforcement_ant_is_no_failed_attempt() -> Non
     stage.report("x", "y")
     stage.report("x", "y")
     stage.tell(HostLost("y"))
-    assert [1, 1] == [message.epoch for message in stage.sent(Cancellation)]
+    assert [1, 1] == [message.epoch for message in stage.sent(Release)]
     assert stage.sent(RoutingAnt)
 
 
