@@ -56,7 +56,7 @@ def headline(model: Model) -> str:  # noqa: PLR0911 - one line a kind
         case SlackModel() as slack:
             return f"{slack.slack_ms:,.4g} ms left of {slack.bound_ms:,.6g} ms"
         case HotSpotModel() as spot:
-            when = "over" if spot.in_s is None else f"in {spot.in_s:.0f} s"
+            when = "over" if spot.in_s is None else f"in {spot.in_s:.0f} s" if spot.in_s else "now"
             leaving = f"; {', '.join(spot.leaving)} should leave" if spot.leaving else ""
             return f"{spot.operator} on {spot.host} {when}, {spot.probability:.0%} sure{leaving}"
         case ScoreModel() as score:

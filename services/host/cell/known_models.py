@@ -8,7 +8,7 @@ from topics.messages import ForecastModel, HotSpotModel, Model, RateModel, Servi
 
 HORIZON_S = 10
 """How far ahead the brain looks: about what ants, a plan and a move take."""
-LATE_S = 5.0
+LATE_S = 6.0
 """From a second to the models of it and to here; a bound that has just broken is worth ants too."""
 
 

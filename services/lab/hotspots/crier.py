@@ -1,7 +1,7 @@
 """A crier: tells leaders that a bound *is* broken, as the simulated half does, sooner than by any model.
 
-It is told as a hot spot in 0 seconds, on the topic on which hot spots are foreseen; the modelling service never says 0.
-So leaders that only react send the same ants as those that foresee, only later.
+It is told as a hot spot in 0 seconds, on the topic on which hot spots are foreseen, under keys of its own. So leaders
+that only react send the same ants as those that foresee, only later.
 """
 
 from collections.abc import Callable
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from topics import catalogue
 from topics.messages import HotSpotModel, Model
 
+BY = "crier"
+"""Who says so, at the end of its keys."""
 Write = Callable[[str, bytes, bytes | None], None]
 """A topic, a value and its key."""
 
@@ -25,9 +27,9 @@ def cried(flow: str, operator: str, host: str, standing: HotSpotModel | None, *,
     if standing is not None:
         host, leaving = standing.host, standing.leaving
     body = HotSpotModel(flow, host, operator, 0.0, 0.0, 1.0, leaving)
-    return Model(f"hotspot/{flow}", int(now_s), 1, 0, None, int(now_s * 1e3), 0, body)
+    return Model(f"hotspot/{flow}/{BY}", int(now_s), 1, 0, None, int(now_s * 1e3), 0, body)
 
 
 def is_cried(model: Model) -> bool:
-    """Whether it tells of a bound that is broken already."""
-    return isinstance(model.body, HotSpotModel) and model.body.in_s == 0
+    """Whether the crier says it."""
+    return model.key.endswith(f"/{BY}")

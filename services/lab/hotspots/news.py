@@ -71,7 +71,7 @@ class News:
             while place < len(mine) and mine[place][0] < first + (step + 1) / steps:
                 _, key, spot = mine[place]
                 stands.pop(key, None)
-                if spot.in_s is not None:
+                if spot.in_s:  # 0: it is broken by now, and nobody foresees it any more
                     stands[key] = spot.flow
                 place += 1
             found.append(set(stands.values()))

@@ -185,6 +185,15 @@ def test_a_warning_stands_from_when_it_was_read_until_it_is_taken_back() -> None
     assert {"g"} == set(news.standing())
 
 
+def test_a_bound_that_is_broken_is_told_and_no_warning_of_it_stands() -> None:
+    """Models come seconds late: what they say of a break that is over would be judged as foreseeing the next one."""
+    news = News()
+    news.take(model(spot("f", 4.0)), 100.1)
+    news.take(model(spot("f", 0.0, ("g",))), 101.1)
+    assert [{"f"}, set()] == news.warned(100, 2, 1)
+    assert ("g",) == news.standing()["f"].leavers
+
+
 def test_what_a_host_takes_back_the_service_may_still_say() -> None:
     """Each has warnings of its own; they are also judged apart."""
     news = News()
@@ -225,6 +234,7 @@ def test_who_reacts_hears_of_no_forecast() -> None:
     assert is_ahead(model(forecast))
     assert is_ahead(model(spot("f", 1.0)))
     assert is_ahead(model(spot("f", None)))
+    assert not is_ahead(model(spot("f", 0.0))), "it is broken: everybody may know"
     assert not is_ahead(cried("f", "o", "h1", None, now_s=100.0))
     assert not is_ahead(model(RateModel("f", "s", "o", 1.0, 1.0, 10)))
 
