@@ -157,8 +157,9 @@ class SlackModel(Body, frozen=True, tag="slack"):
 class HotSpotModel(Body, frozen=True, tag="hotspot"):
     """A flow whose bound is about to break. `host` and `operator`: where it is tightest; `probability`: how sure.
 
-    `in_s` 0: it is broken already, which is no forecast; None takes an earlier warning back. `leaving`: the flows that should leave the host, so that those that stay
-    keep their bounds; only their leaders act (Synergy 3.4.1). Empty: the flow itself.
+    `in_s` 0: it is broken already, which is no forecast; None takes an earlier warning back. `leaving`: the flows that
+    should leave the host, so that those that stay keep their bounds; only their leaders act (Synergy 3.4.1). Empty: the
+    flow itself.
     """
 
     flow: Name
