@@ -6,6 +6,7 @@ times, then the flow rests. What turns a course, users, faults and other flows, 
 """
 
 import math
+from collections import deque
 from dataclasses import replace
 
 from placement.ants.effects import Send, SetTimer
@@ -45,6 +46,10 @@ _PAUSE_SPREAD = 0.5
 """A pause after giving up is drawn from half of it to one and a half."""
 
 
+_UNHEARD_MAX = 4
+"""A leader that tries every few seconds has no older ones whose room has not run out."""
+
+
 class Course:
     """Of one flow. `phase` says how far it is."""
 
@@ -66,6 +71,8 @@ class Course:
         """Of these, those that failed because ants did not come back in time."""
         self._gave_up = 0
         """How often in a row."""
+        self._unheard: deque[Enforcing] = deque(maxlen=_UNHEARD_MAX)
+        """The last that were given up and whose ants were never heard of."""
 
     @property
     def attempt(self) -> Attempt | None:
@@ -235,6 +242,7 @@ class Course:
         enforcing = self._standing.enforcing
         if enforcing is None or news.epoch != enforcing.plan.epoch:
             return []
+        enforcing.heard = True
         late = now_ms - enforcing.sent_ms > self._means.ants.enforcement.activation_ms / 2
         if news.committed and not late:
             assert self.attempt is not None
@@ -351,9 +359,13 @@ class Course:
 
     def _abandon_enforcement(self) -> list[LeaderEffect]:
         """Give an enforcement up, if there is one: its epoch is dead, wherever its ant may still be."""
-        standing = self._standing
-        enforcing, standing.enforcing = standing.enforcing, None
-        return [] if enforcing is None else [*enforcing.cancel(standing.running.values())]
+        enforcing, self._standing.enforcing = self._standing.enforcing, None
+        if enforcing is None:
+            return []
+        cancelled = enforcing.cancel(self._unheard)
+        if not enforcing.heard:
+            self._unheard.append(enforcing)
+        return [*cancelled]
 
     def _activate(self, *, now_ms: float) -> list[LeaderEffect]:
         """The plan is committed everywhere: let it run, and end what ran before."""

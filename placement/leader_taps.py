@@ -86,6 +86,8 @@ class Enforcing:
     taps: dict[int, Offer]
     sent_ms: float
     committed: bool = False
+    heard: bool = False
+    """Its ant is back, with whatever news."""
     granted: set[str] = field(default_factory=set)
     """flow/task of the taps that were granted."""
 
@@ -103,14 +105,22 @@ class Enforcing:
             for _, offer in sorted(self.taps.items())
         ]
 
-    def cancel(self, running: Collection[str]) -> list[Send]:
+    @property
+    def hosts(self) -> list[str]:
+        """Where it books room."""
+        return [stop.host for stop in self.ant.stops if stop.mask]
+
+    def cancel(self, unheard: Collection["Enforcing"] = ()) -> list[Send]:
         """Give it up: its epoch is dead, wherever its ant may still be.
 
-        `running`: hosts of the plan that runs. At others all epochs before are dead, too, of which word may have been
-        lost (decision 340).
+        `unheard`: earlier ones that were given up and whose ants were never heard of. Word of that may have been lost
+        with them, so it is said again to hosts that hear of this one (decision 340).
         """
         flow, epoch = self.plan.flow, self.plan.epoch
-        news = Cancellation(flow, epoch)
-        hosts = [stop.host for stop in self.ant.stops if stop.mask]
-        told = [Send(host, news if host in running else Release(flow, epoch)) for host in hosts]
-        return [*told, *ended(self.taps.values(), news)]
+        told = [
+            Send(host, Cancellation(flow, each.plan.epoch))
+            for host in self.hosts
+            for each in (*unheard, self)
+            if host in each.hosts
+        ]
+        return [*told, *ended(self.taps.values(), Cancellation(flow, epoch))]

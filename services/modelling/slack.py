@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -76,9 +75,9 @@ class HotSpots:
         )
         records = dict(zip(names, measured.records[bound].astype(int).tolist(), strict=True))
         # What is broken already is no forecast, and has to be told: as what is so now.
-        told_of = (replace(spot, in_s=0.0) if timed[spot.flow] < 0 else spot for spot in spots)
-        heard = [spot for spot in told_of if self.verdicts.alarm.speaks or spot.in_s == 0]
-        warned = Warned(heard, outlook, seen, records, self._false_share())
+        broken = {flow: left_ms for flow, left_ms in timed.items() if left_ms < 0}
+        heard = [spot for spot in spots if self.verdicts.alarm.speaks or spot.flow in broken]
+        warned = Warned(heard, broken, outlook, seen, records, self._false_share())
         return [told, *self._warnings.columns(warned, seats, second)]
 
     def take_back(self, second: int) -> list[Columns]:

@@ -23,6 +23,8 @@ class Warned:
     """The hot spots of a second, what they were found by, and what they rest on."""
 
     spots: Sequence[HotSpot]
+    broken: Mapping[str, float]
+    """Flows whose bounds are broken now, and by how much: their slack (ms)."""
     outlook: Outlook
     ahead: Foresight
     records: Mapping[str, int]
@@ -59,7 +61,10 @@ class StandingWarnings:
                 _, operator = heaviest.get((spot.host, flow), ("-", "-"))
                 leaving = self._leavers[spot.host][2]
                 leaving = leaving if leaving != (flow,) else ()
-                rows.append((flow, spot.host, operator, spot.in_s, spot.slack_ms, min(spot.sure, 1.0), leaving))
+                figures = (spot.in_s, spot.slack_ms, min(spot.sure, 1.0))
+                if flow in warned.broken:
+                    figures = (0.0, warned.broken[flow], 1.0)
+                rows.append((flow, spot.host, operator, *figures, leaving))
         self.flows = set(standing)
         samples = [warned.records.get(row[0], 0) if row[3] is not None else 0 for row in rows]
         errors = [warned.false_share if row[3] is not None else np.nan for row in rows]

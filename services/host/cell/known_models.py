@@ -8,8 +8,10 @@ from topics.messages import ForecastModel, HotSpotModel, Model, RateModel, Servi
 
 HORIZON_S = 10
 """How far ahead the brain looks: about what ants, a plan and a move take."""
-LATE_S = 6.0
+LATE_S = 5.0
 """From a second to the models of it and to here; a bound that has just broken is worth ants too."""
+BROKEN_HEEDED_S = 10.0
+"""That a bound is broken is true for longer: on a busy machine models of a second come four seconds after it."""
 
 
 @dataclass(slots=True)
@@ -115,4 +117,6 @@ class KnownModels:
 def is_warning(model: Model, *, now_s: float) -> bool:
     """Whether a model is a hot-spot forecast whose time has not long passed."""
     body, age_s = model.body, now_s - model.second
-    return isinstance(body, HotSpotModel) and body.in_s is not None and -LATE_S <= age_s <= body.in_s + LATE_S
+    if not isinstance(body, HotSpotModel) or body.in_s is None:
+        return False
+    return -LATE_S <= age_s <= (body.in_s + LATE_S if body.in_s else BROKEN_HEEDED_S)

@@ -32,4 +32,4 @@ def cried(flow: str, operator: str, host: str, standing: HotSpotModel | None, *,
 
 def is_cried(model: Model) -> bool:
     """Whether the crier says it."""
-    return model.key.endswith(f"/{BY}")
+    return isinstance(model.body, HotSpotModel) and model.key == f"hotspot/{model.body.flow}/{BY}"

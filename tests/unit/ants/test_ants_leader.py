@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from placement.ants.effects import Send, SetTimer
-from placement.ants.enforcement import Activation, Enforced, EnforcementAnt, Release
+from placement.ants.enforcement import Activation, Cancellation, Enforced, EnforcementAnt
 from placement.ants.measuring import Measured
 from placement.ants.order import ScoutReport
 from placement.ants.routing import RoutingAnt, RoutingAntReturned
@@ -308,7 +308,7 @@ def test_a_bound_is_held_to_the_longest_path_and_not_to_the_mean() -> None:
         assert [(0, "s"), (1, "x"), (2, "d")] == [(leg.edge, leg.far) for leg in ant.stops[0].legs]
         stage.tell(Enforced(1, committed=True, edges_ms=((0, 5.0), (1, 5.0), (2, far_ms))))
         assert kept == bool(stage.found(Published))
-        assert kept != bool(stage.sent(Release))
+        assert kept != bool(stage.sent(Cancellation))
 
 
 def test_only_flows_whose_paths_may_differ_and_that_have_a_bound_are_asked_for_every_edge() -> None:

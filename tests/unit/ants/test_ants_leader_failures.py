@@ -33,7 +33,7 @@ def test_a_refused_plan_sends_fresh_ants() -> None:
     stage.report("x", "x")
     stage.report("x", "x")
     stage.tell(Enforced(1, committed=False, why="too dear"))
-    assert stage.sent(Release)
+    assert stage.sent(Cancellation)
     assert stage.sent(RoutingAnt)
 
 
@@ -66,22 +66,27 @@ def test_a_lost_enforcement_ant_is_given_up_and_fenced() -> None:
     stage.report("x", "y")
     stage.report("x", "y")
     stage.tell(TimerFired("patience"))
-    assert [1, 1] == [message.epoch for message in stage.sent(Release)]
+    assert [1, 1] == [message.epoch for message in stage.sent(Cancellation)]
     assert stage.tell(Enforced(1, committed=True)) == []
     assert stage.leader.plan is None
 
 
-def test_hosts_that_run_nothing_of_a_flow_hear_that_all_before_has_ended() -> None:
-    """One that was cut off when an earlier plan was given up would keep room for that until it ran out. Where the flow
-    runs only the new epoch ends: word that the one before runs may still be on its way."""
-    stage = Stage().placed("x", "x")
-    stage.look_again(now_cost_ms=500.0)
-    stage.report("x", "y", cost_ms=10.0)
-    (ant,) = stage.sent(EnforcementAnt)
-    assert ["x", "y"] == [stop.host for stop in ant.stops]
-    stage.tell(Enforced(2, committed=False, why="too dear"))
-    told = {each.to: each.message for each in stage.found(Send) if isinstance(each.message, Cancellation | Release)}
-    assert {"x": Cancellation("f", 2), "y": Release("f", 2)} == told
+def test_of_a_plan_whose_ant_was_lost_hosts_hear_again_with_the_next_that_is_given_up() -> None:
+    """One that was cut off meanwhile would keep room for it until that ran out, and never knows which plan may still be
+    activated."""
+    stage = Stage(params=replace(PARAMS, max_attempts=4))
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report("x", "y")
+    stage.report("x", "y")
+    stage.tell(TimerFired("patience"))
+    for epoch in (2, 3):
+        stage.ants_return()
+        stage.report("x", "z")
+        stage.report("x", "z")
+        stage.tell(Enforced(epoch, committed=False, why="too dear"))
+        told = [(each.to, each.message.epoch) for each in stage.found(Send) if isinstance(each.message, Cancellation)]
+        assert [("x", 1), ("x", epoch), ("z", epoch)] == told, "of those that were refused their ants told"
 
 
 def test_an_enforcement_ant_that_comes_back_too_late_does_not_count() -> None:
@@ -280,7 +285,7 @@ def test_a_host_that_dies_under_an_enforcement_ant_is_no_failed_attempt() -> Non
     stage.report("x", "y")
     stage.report("x", "y")
     stage.tell(HostLost("y"))
-    assert [1, 1] == [message.epoch for message in stage.sent(Release)]
+    assert [1, 1] == [message.epoch for message in stage.sent(Cancellation)]
     assert stage.sent(RoutingAnt)
 
 

@@ -122,7 +122,8 @@ def test_models_a_window_older_replace_those_from_before_a_clock_was_set_back() 
 
 
 @pytest.mark.parametrize(
-    ("in_s", "second", "expected"), [(3.0, 998, True), (3.0, 980, False), (3.0, 1_010, False), (None, 998, False)]
+    ("in_s", "second", "expected"),
+    [(3.0, 998, True), (3.0, 980, False), (3.0, 1_010, False), (None, 998, False), (0.0, 991, True), (0.0, 988, False)],
 )
 def test_a_warning_is_heard_until_its_time_has_passed(in_s: float | None, second: int, expected: bool) -> None:
     assert expected is is_warning(made(HotSpotModel("f", "noc", "kept", in_s, -1.0, 0.9), second=second), now_s=NOW_S)

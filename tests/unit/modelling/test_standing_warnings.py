@@ -25,7 +25,7 @@ def warned(seed: int) -> Warned:
     hosts = ("a", "b", "c", "d")
     outlook = Outlook(names, bounds_ms, np.full(12, 5.0), hosts, stops, np.zeros((SUMS, 4)), np.zeros(4))
     ahead = foresee(outlook, rng.uniform(0.8, 1.6, (12, len(HORIZONS_S), 20)), HORIZONS_S)
-    return Warned(hot_spots(outlook, ahead, 0.5), outlook, ahead, {}, 0.25)
+    return Warned(hot_spots(outlook, ahead, 0.5), {}, outlook, ahead, {}, 0.25)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -15,6 +15,7 @@ from services.host.cell.leaders import Leaders
 from services.host.inbox import FetchedBlock, joined
 from services.host.meter import Meter
 from services.host.task import Task
+from services.lab.hotspots.crier import is_cried
 from services.lab.hotspots.flows import DEAR, SERVICE_MS
 from services.lab.hotspots.processor import Processor
 from topics.messages import ForecastModel, HotSpotModel, Model
@@ -64,8 +65,7 @@ class ReactingLeaders(Leaders):
 
 def is_ahead(model: Model) -> bool:
     """Whether a model is of what is to come."""
-    body = model.body
-    return isinstance(body, ForecastModel) or (isinstance(body, HotSpotModel) and body.in_s != 0)
+    return isinstance(model.body, ForecastModel) or (isinstance(model.body, HotSpotModel) and not is_cried(model))
 
 
 if __name__ == "__main__":
