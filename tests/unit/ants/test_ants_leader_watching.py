@@ -45,6 +45,7 @@ def test_it_stays_when_the_gain_is_below_beta() -> None:
     stage = Stage().placed("x", "x")
     stage.look_again(now_cost_ms=100.0)
     stage.report("y", "y", cost_ms=95.0)
+    assert stage.sent(EnforcementAnt) == []
     (stayed,) = stage.found(Stayed)
     assert "1.1" in stayed.why
 
@@ -58,6 +59,7 @@ def test_no_task_goes_back_to_the_host_it_has_just_left() -> None:
     stage.now_ms += PARAMS.watch_every_ms
     stage.look_again(now_cost_ms=100.0)
     stage.report("x", "x", cost_ms=50.0)
+    assert stage.sent(EnforcementAnt) == []
     assert "cool-down" in stage.found(Stayed)[0].why
     stage.now_ms += PARAMS.cool_down_rounds * PARAMS.watch_every_ms
     stage.look_again(now_cost_ms=100.0)
@@ -70,6 +72,7 @@ def test_no_move_whose_pause_costs_more_than_it_gains() -> None:
     stage = Stage(params=replace(PARAMS, pause_ms=5_000.0)).placed("x", "x")
     stage.look_again(now_cost_ms=100.0)
     stage.report("y", "y", cost_ms=60.0)
+    assert stage.sent(EnforcementAnt) == []
     assert "pause" in stage.found(Stayed)[0].why
 
 
@@ -148,6 +151,14 @@ def test_a_round_that_has_not_been_earned_yet_waits() -> None:
     rich.look_again(now_cost_ms=100.0)
     rich.report("x", "x", cost_ms=100.0)
     assert rich.found(SetTimer)[0].at_ms == PARAMS.watch_every_ms
+
+
+def test_the_burst_of_a_first_placement_is_not_paid_from_the_budget() -> None:
+    """It is counted apart: a new flow has earned nothing, and would watch over nothing until its debt is paid."""
+    stage = Stage().placed("x", "x")
+    assert 0.0 == stage.leader._purse.budget.spent
+    stage.tell(TimerFired("rest"))
+    assert stage.leader._purse.budget.spent > 0.0
 
 
 def test_without_self_optimisation_it_rests_for_good() -> None:

@@ -52,6 +52,17 @@ def test_statistics_follow_bad_trips_too() -> None:
     assert not frozen.statistics.is_good(20.0)
 
 
+def test_mean_and_deviation_follow_the_last_trips_by_a_tenth_each() -> None:
+    """EWMA 0.1: what ants met long ago must not outweigh what they meet now."""
+    statistics = TripStatistics(PLAIN)
+    for _ in range(20):
+        statistics.record(10.0)
+    before_ms2 = statistics.variance_ms2
+    statistics.record(20.0)
+    assert pytest.approx(11.0) == statistics.mean_ms
+    assert pytest.approx(0.9 * before_ms2 + 0.1 * 10.0**2) == statistics.variance_ms2
+
+
 def test_a_record_from_better_times_is_forgotten() -> None:
     """The reinforcement is relative to the best trip; on a network that has slowed down an old best would mute it."""
     statistics = TripStatistics(PheromoneParams(best_window_trips=10))

@@ -53,6 +53,7 @@ def walk(cells: list[Cell], params: ScoutingParams, order: Order = ORDER, seed: 
 
 
 def report_of(end):
+    assert not isinstance(end, Lost), end.why
     return end.news if isinstance(end, Home) else end.message.news
 
 
@@ -76,6 +77,15 @@ def test_the_papers_scouts_wait_in_queues_and_ours_do_not(params: AntParams, que
     (last,) = step(out.message, middle, params.scouting, now_ms=0.0, rng=Random(1))
     assert isinstance(last, Send)
     assert ("d", False) == (last.to, last.queued)
+
+
+def test_a_scout_walks_by_the_pheromone_of_its_destination() -> None:
+    """Ants 3.7: what routing ants have taught the cells leads scouts, too."""
+    start, params = cell("s", {"a": 5.0, "b": 5.0}), replace(IMPROVED.scouting, explore=0.0)
+    start.pheromone.vector("d", now_ms=0.0).probabilities = [0.0, 1.0]
+    ants = [scout(ORDER, "s", params, rng=Random(1)) for _ in range(20)]
+    sends = [step(ant, start, params, now_ms=0.0, rng=Random(seed))[0] for seed, ant in enumerate(ants)]
+    assert {"b"} == {send.to for send in sends}
 
 
 def test_each_scout_draws_its_own_load_cap_and_greediness() -> None:

@@ -73,6 +73,7 @@ def test_a_scout_taps_an_equal_task_and_pays_its_age_and_what_comes_after_alone(
     cells = row("s", "m", "d")
     serve(cells["m"], OLDER)
     report = walk(cells)
+    assert report.tap is not None
     assert ("old", "b", "m") == (report.tap.flow, report.tap.task, report.tap.host)
     assert report.covered == 2
     rest = price_on_host(FLOW.graph, 0b100, 1.0, IDLE)
