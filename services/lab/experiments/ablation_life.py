@@ -1,8 +1,9 @@
 """The life part of the ablation: rules that only show where many queries live together and the world changes.
 
 Some thirty queries of different weight come quickly, some asking nearly the same as others. Then foreign work moves
-between hosts and some links become slow. What a rule is worth is what the end looks like without it. Leaders may spend
-thirty times the usual budget, so that minutes show what would else take hours.
+between hosts, some links become slow and some producers send more. What a rule is worth is what the end looks like
+without it. Leaders may spend thirty times the usual budget, so that minutes show what would else take hours.
+That ants to the same next hop travel together is no parameter: what it saves is told from the same life.
 """
 
 import math
@@ -11,16 +12,18 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from placement.ants.params import IMPROVED, AntParams
+from placement.ants.sizes import ENVELOPE_BYTES
 from placement.leader_params import IMPROVED_LEADER, LeaderParams
 from placement.model import Flow, Network, RoutedNetwork
 from placement.queueing import Load
 from placement.simulator.body import Body
 from placement.simulator.faults import change_link
 from placement.simulator.queries import QueryParams, background_load, known, mixed_query, variant
+from placement.simulator.traffic import Traffic
 from placement.topology.transit_stub import sized
 from services.lab.chance import seeded
 from services.lab.experiments.experiment import Trial
-from services.lab.experiments.self_optimisation import is_move
+from services.lab.experiments.self_optimisation import faster, is_move
 from services.lab.samples import Sample, Statistic
 
 HOSTS = 60
@@ -36,6 +39,9 @@ BEFORE_MS, AFTER_MS = 30_000.0, 180_000.0
 CHANGED_HOSTS, CHANGED_LINKS = 0.3, 0.15
 SLOWER = 3.0
 """A changed link takes so many times its delay."""
+CHANGED_QUERIES, FASTER = 0.2, 2.0
+"""Of the queries that ask for something of their own, so many get messages so many times as fast, with all that ask
+nearly the same."""
 
 _LEADERS = replace(IMPROVED_LEADER, budget_share=1e-3)
 _SCOUT, _PHEROMONE = IMPROVED.scouting, IMPROVED.pheromone
@@ -60,6 +66,10 @@ VARIANTS_OF_RULES: dict[str, tuple[AntParams, LeaderParams]] = {
     "without reuse": (replace(IMPROVED, scouting=replace(_SCOUT, reuse=False)), _LEADERS),
     "without budget": (IMPROVED, replace(_LEADERS, budget_share=None)),
     "without alarms": (IMPROVED, replace(_LEADERS, heed_alarms=False)),
+    "without a look at rates that drifted": (IMPROVED, replace(_LEADERS, look_at_drift=None)),
+    "without cool-down": (IMPROVED, replace(_LEADERS, cool_down_rounds=0)),
+    "without weighing the pause": (IMPROVED, replace(_LEADERS, pause_ms=0.0)),
+    "without outstanding reports": (IMPROVED, replace(_LEADERS, outstanding=1.0)),
     "without learned patience": (IMPROVED, replace(_LEADERS, learn_patience=False)),
     "refusals teach nothing": (IMPROVED, replace(_LEADERS, heed_refusals=False)),
     "without moves": (IMPROVED, replace(_LEADERS, watch=False)),
@@ -75,6 +85,7 @@ class _World:
     before: tuple[Load, ...]
     changed: dict[str, Load]
     slowed: dict[tuple[str, str], float]
+    risen: tuple[Flow, ...]
 
 
 def life_samples(trial: Trial) -> list[Sample]:
@@ -103,7 +114,16 @@ def life_samples(trial: Trial) -> list[Sample]:
             Sample(f"life: moves, {name}", float(moves), "moves", seed=seed),
             Sample(f"life: control traffic, {name}", body.traffic.total_byte_hops / 1e6, "MB hops", seed=seed),
         ]
+        if name == "all rules":
+            alone = _alone_byte_hops(body.traffic) / 1e6
+            samples.append(Sample("life: control traffic, each ant in its own envelope", alone, "MB hops", seed=seed))
     return samples
+
+
+def _alone_byte_hops(traffic: Traffic) -> float:
+    """What the same messages would have cost if none had shared an envelope."""
+    kinds = traffic.hops.keys() - {"envelope"}
+    return sum(traffic.byte_hops[kind] + ENVELOPE_BYTES * traffic.hops[kind] for kind in kinds)
 
 
 def _latencies(
@@ -139,7 +159,10 @@ def _world(trial: Trial) -> _World:
     changed = {host.name: background_load(LOAD, host.capacity, WORKLOAD, rng=rng) for host in hosts}
     links = network.links if isinstance(network, RoutedNetwork) else ()
     slow = rng.sample(links, round(CHANGED_LINKS * len(links)))
-    return _World(network, flows, before, changed, {(link.a, link.b): SLOWER * link.delay_ms for link in slow})
+    slowed = {(link.a, link.b): SLOWER * link.delay_ms for link in slow}
+    busy = {flow.sources for flow in rng.sample(own, round(CHANGED_QUERIES * len(own)))}
+    risen = tuple(faster(flow, FASTER) for flow in flows if flow.sources in busy)
+    return _World(network, flows, before, changed, slowed, risen)
 
 
 def _live(world: _World, ants: AntParams, leaders: LeaderParams, seed: int) -> Body:
@@ -153,5 +176,7 @@ def _live(world: _World, ants: AntParams, leaders: LeaderParams, seed: int) -> B
         body.set_background(host, load)
     for (a, b), delay_ms in world.slowed.items():
         change_link(body, a, b, delay_ms)
+    for flow in world.risen:
+        body.change_flow(flow)
     body.run_for(AFTER_MS)
     return body
