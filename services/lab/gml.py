@@ -7,7 +7,8 @@ not connected to the largest part of the network are left out.
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from random import Random
 
 from services.lab.matrices import LONGEST_MS, TopologyError
 
@@ -31,6 +32,23 @@ class GmlNetwork:
     """Of which neither a delay nor both positions are told."""
     left_out: int = 0
     """Hosts without a way to the largest part."""
+
+    def part(self, most_hosts: int, *, rng: Random) -> "GmlNetwork":
+        """So many hosts, grown along links from one that is drawn; all, if there are no more."""
+        if len(self.names) <= most_hosts:
+            return self
+        near: dict[str, list[str]] = {name: [] for name in self.names}
+        for a, b, _ in self.links:
+            near[a].append(b)
+            near[b].append(a)
+        kept, border = set[str](), [rng.choice(self.names)]
+        while len(kept) < most_hosts:
+            host = border.pop(rng.randrange(len(border)))
+            if host not in kept:
+                kept.add(host)
+                border += near[host]
+        links = tuple(link for link in self.links if kept.issuperset(link[:2]))
+        return replace(self, names=tuple(sorted(kept)), links=links)
 
 
 def parse_gml(text: str, *, name: str) -> GmlNetwork:

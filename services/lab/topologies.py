@@ -14,7 +14,7 @@ CAPACITIES = (1.0, 2.0, 4.0)
 FEWEST_HOSTS, MOST_HOSTS = 3, 2_000
 """Of a user's own topology: queries have up to three different ends."""
 SEARCHED_HOSTS = 160
-"""Where the exact optimum is searched for, larger matrices are sampled down to this, anew for every seed."""
+"""Where the exact optimum is searched for, larger networks are sampled down to this, anew for every seed."""
 
 REAL = ("planetlab", "wondernetwork", "aws", "seattle", "zoo")
 
@@ -27,17 +27,18 @@ def overlay(trips: RoundTrips, *, rng: Random, most_hosts: int) -> OverlayNetwor
     return OverlayNetwork.sparse(hosts, trips.rtt_ms / 2)
 
 
-def routed(graph: GmlNetwork, *, rng: Random) -> RoutedNetwork:
+def routed(graph: GmlNetwork, *, rng: Random, most_hosts: int = MOST_HOSTS) -> RoutedNetwork:
     """Messages cross every link on the way."""
+    graph = graph.part(most_hosts, rng=rng)
     hosts = tuple(Host(name, rng.choice(CAPACITIES)) for name in graph.names)
     return RoutedNetwork(hosts, tuple(Link(a, b, delay_ms) for a, b, delay_ms in graph.links))
 
 
 def read_topology(path: Path, *, rng: Random, most_hosts: int = MOST_HOSTS) -> Network:
-    """A user's own topology: a CSV matrix of round trips in ms, of which `most_hosts` are drawn, or GML."""
+    """A user's own topology: a CSV matrix of round trips in ms, or GML. Of a larger one `most_hosts` are drawn."""
     found = _parse(path)
     if isinstance(found, GmlNetwork):
-        return routed(found, rng=rng)
+        return routed(found, rng=rng, most_hosts=most_hosts)
     return overlay(found, rng=rng, most_hosts=most_hosts)
 
 
@@ -50,15 +51,18 @@ def remarks(path: Path) -> list[str]:
             told.append(f"{found.left_out} hosts have no way to the largest part of the network and are left out")
         if found.guessed_links:
             told.append(f"{found.guessed_links} links have neither a delay nor two known ends; they count 5 ms")
-        return told
-    if found.unknown_pairs:
-        told.append(f"{found.unknown_pairs} of {found.pairs} pairs unknown, filled by the shortest ways over others")
-    if found.together_pairs:
-        told.append(f"{found.together_pairs} of {found.pairs} pairs are 0 both ways and count {LEAST_MS:g} ms")
+    else:
+        if found.unknown_pairs:
+            told.append(
+                f"{found.unknown_pairs} of {found.pairs} pairs unknown, filled by the shortest ways over others"
+            )
+        if found.together_pairs:
+            told.append(f"{found.together_pairs} of {found.pairs} pairs are 0 both ways and count {LEAST_MS:g} ms")
     if len(found.names) > SEARCHED_HOSTS:
+        which = "a connected part, " if isinstance(found, GmlNetwork) else ""
         told.append(
-            f"of {len(found.names)} hosts {SEARCHED_HOSTS} are used where the exact optimum is searched for, drawn "
-            "anew for every seed; all are used elsewhere"
+            f"of {len(found.names)} hosts {SEARCHED_HOSTS} are used where the exact optimum is searched for, {which}"
+            "drawn anew for every seed; all are used elsewhere"
         )
     return told
 

@@ -30,7 +30,7 @@ class Trial:
     def network(self, params: TransitStubParams, *, most_hosts: int = MOST_HOSTS) -> tuple[Network, list[str]]:
         """The network of this trial, and the hosts where producers and consumers may be.
 
-        Of a user's larger matrix `most_hosts` are drawn.
+        Of a user's larger one `most_hosts` are drawn.
         """
         rng = Random(f"{self.seed}/network")
         if self.topology is not None:

@@ -176,6 +176,26 @@ def test_of_a_large_matrix_hosts_are_drawn_only_for_the_exact_optimum(tmp_path: 
     assert 160 == len(Trial(1, csv).network(TransitStubParams(), most_hosts=SEARCHED_HOSTS)[0].hosts)
 
 
+def ring(hosts: int) -> str:
+    """A graph in which each host has two neighbours."""
+    nodes = "".join(f"node [ id {k} ]\n" for k in range(hosts))
+    links = "".join(f"edge [ source {k} target {(k + 1) % hosts} delay 2 ]\n" for k in range(hosts))
+    return f"graph [\n{nodes}{links}]"
+
+
+def test_of_a_large_graph_a_connected_part_is_drawn_for_the_exact_optimum(tmp_path: Path) -> None:
+    """All of it was searched, whatever its size; hosts that are drawn one by one would have no links."""
+    gml = tmp_path / "net.gml"
+    gml.write_text(ring(200))
+    assert 200 == len(Trial(1, gml).network(TransitStubParams())[0].hosts)
+    parts = [Trial(seed, gml).network(TransitStubParams(), most_hosts=SEARCHED_HOSTS)[0] for seed in (1, 2)]
+    assert [160, 160] == [len(part.hosts) for part in parts]
+    assert all(np.isfinite(part.delays_ms).all() for part in parts)
+    assert parts[0].host_index.keys() != parts[1].host_index.keys()
+    (sampled,) = remarks(gml)
+    assert "of 200 hosts 160 are used where the exact optimum is searched for, a connected part" in sampled
+
+
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     """Spreadsheets write one."""
     csv = tmp_path / "net.csv"
