@@ -110,7 +110,9 @@ def _fig_2b(trial: Trial) -> list[Sample]:
             samples += _over_bound(problem, means[count], seed)
         measure = f"processor time of ants for all of {count} queries"
         samples.append(Sample(measure, sum(ants.spent_s[:count]), "s", seed=seed))
-    samples += _growths(samples, seed) + _estimate_checked(seed)
+    samples += _growths(samples, seed)
+    if trial.topology is None:
+        samples += _estimate_checked(seed)  # on a network of its own
     return samples + _fewer_tasks(network, _queries(ends, QUERIES, seed, FEWER_TASKS), seed)
 
 

@@ -26,6 +26,7 @@ FOREIGN_BYTES = 8_000.0
 SHAPES = (Shape.CHAIN, Shape.FAN_IN, Shape.FAN_OUT)
 PAPER_TASKS = 5
 """On real networks the paper's rules place the queries of this size alone: they take long."""
+STOPPED, NO_ROOM = "the search stopped before it found anything", "no placement has room"
 _NAMES = {"ants": "ants", "paper": "paper's rules"}
 
 
@@ -50,17 +51,13 @@ def _case(network: Network, ends: list[str], *, tasks: int, load: float, shape: 
 def _compare(case: _Case, *, seed: int, where: str, rules: Iterable[str]) -> tuple[list[Sample], dict[str, float]]:
     """Samples of one query placed by each rule, against the optimum; and the ratios, by rule."""
     problem = Problem(case.network, (case.flow,), background=case.background, wire_background=case.wires)
-    unknown = f"{where}: queries left out, the search stopped before it found anything"
     try:
         best = Exact().place(problem, rng=Random(seed))
     except StoppedWithoutProof:
-        return [Sample(unknown, 1.0, "queries", None, Statistic.SUM, seed)], {}
+        return _left_out(where, STOPPED, seed), {}
     except NoFeasibleHost:
-        return [], {}
-    samples = [
-        Sample(unknown, 0.0, "queries", None, Statistic.SUM, seed),
-        unproven(best, "queries", seed=seed, where=f"{where}: "),
-    ]
+        return _left_out(where, NO_ROOM, seed), {}
+    samples = [*_left_out(where, "", seed), unproven(best, "queries", seed=seed, where=f"{where}: ")]
     ratios: dict[str, float] = {}
     for rule in rules:
         body = _placed(case, rule, seed)
@@ -79,6 +76,14 @@ def _compare(case: _Case, *, seed: int, where: str, rules: Iterable[str]) -> tup
         for measure in (f"{name} over optimum, {where}", f"{name} over optimum, {where}, {case.shape.value}"):
             samples += ratio_samples(measure, ratios[rule], seed=seed, baseline="proven optimum")
     return samples, ratios
+
+
+def _left_out(where: str, why: str, seed: int) -> list[Sample]:
+    """Rows that count the queries on which nothing is compared, by the reason."""
+    return [
+        Sample(f"{where}: queries left out, {each}", float(each == why), "queries", None, Statistic.SUM, seed)
+        for each in (STOPPED, NO_ROOM)
+    ]
 
 
 def _placed(case: _Case, rule: str, seed: int) -> Body:

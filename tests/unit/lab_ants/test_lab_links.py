@@ -1,4 +1,4 @@
-"""What ants place where links have queues is asked about: nobody booked the wires."""
+"""What ants place where links have queues is asked about: nobody booked the wires. And no query vanishes uncounted."""
 
 from types import SimpleNamespace
 
@@ -32,3 +32,15 @@ def test_a_wire_that_ants_fill_is_a_row(monkeypatch: pytest.MonkeyPatch, host: s
     samples, _ = quality._compare(case, seed=1, where="links", rules=("ants",))
     told = {row.measure: row.value for row in rows(samples)}
     assert broken == told["ants, links: rules that placements break"]
+
+
+@pytest.mark.parametrize(("service_vwu", "left_out"), [(1.0, 0.0), (20.0, 1.0)])
+def test_a_query_for_which_no_placement_has_room_is_counted(service_vwu: float, left_out: float) -> None:
+    """It was dropped without a row: whoever reads of no failures must see how many were asked."""
+    network = RoutedNetwork((Host("a"), Host("b")), (Link("a", "b", 1.0),))
+    flow = chain("query", Source("in", "a", 0.1), (Task("t", service_vwu),), Sink("out", "b"))
+    case = quality._Case(network, flow, Shape.CHAIN, (IDLE, IDLE))
+    samples, _ = quality._compare(case, seed=1, where="empty", rules=())
+    told = {row.measure: row.value for row in rows(samples)}
+    assert left_out == told["empty: queries left out, no placement has room"]
+    assert 0.0 == told["empty: queries left out, the search stopped before it found anything"]

@@ -42,7 +42,6 @@ def test_the_centralised_placer_is_timed_on_the_queries_that_ants_placed(
     network.write_text("0,10,20\n10,0,12\n20,12,0\n")
     monkeypatch.setattr(many_queries, "QUERIES", 4)
     monkeypatch.setattr(many_queries, "CHECKPOINTS", (2, 4))
-    monkeypatch.setattr(many_queries, "_estimate_checked", lambda seed: [])
     found = many_queries._Placed({2: {"q001": 9.0}, 4: {"q001": 9.0, "q003": 8.0}}, [1.0] * 4, [1.0] * 4)
     monkeypatch.setattr(many_queries, "_place_by_ants", lambda *_: found)
     timed: dict[int, list[str]] = {}
@@ -54,6 +53,7 @@ def test_the_centralised_placer_is_timed_on_the_queries_that_ants_placed(
     monkeypatch.setattr(many_queries, "_times", times_of)
     samples = FIG_2B.trial(Trial(1, network))
     assert {2: ["q001"], 4: ["q001", "q003"]} == timed
+    assert [] == [sample.measure for sample in samples if "small case" in sample.measure], "it has a network of its own"
     again = [sample.measure for sample in samples if "of 2 to 8 tasks" in sample.measure]
     assert "mean latency of 100 queries, of 2 to 8 tasks, ants" in again
     assert "mean latency of 100 queries, of 2 to 8 tasks, sequential optimum" in again
