@@ -1,4 +1,4 @@
-"""Which commit the running code is of, for result files: a version stays the same for months."""
+"""Which commit the running code is of, for result files, and how old one is: a version stays the same for months."""
 
 import shutil
 import subprocess
@@ -17,6 +17,12 @@ def commit(file: Path = _HERE) -> str | None:
     found = _git(file, "rev-parse", "HEAD")
     changes = _git(file, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(exclude,top)docs")
     return f"{found}-dirty" if found and changes else found
+
+
+def commits_since(before: str, folder: str, file: Path = _HERE) -> int | None:
+    """How many commits have changed a folder of the checkout since that one; None where nobody can tell."""
+    told = _git(file, "rev-list", "--count", f"{before.removesuffix('-dirty')}..HEAD", "--", f":/{folder}")
+    return int(told) if told else None
 
 
 def _git(file: Path, *words: str) -> str | None:

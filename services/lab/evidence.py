@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from services.lab.checkout import commits_since
 from services.lab.experiments import EXPERIMENTS
 from services.lab.lives import TARGETS
 from services.lab.results import Results, read
@@ -21,9 +22,11 @@ command above its table. How the ants paper's evaluation is read is in
 [decision 0047](decisions/0047-reading-the-papers-evaluation.md). Low and high are a 95 % confidence interval over seeds
 for a mean, the smallest and largest otherwise; with few seeds the interval is wide and the figure preliminary. Whether
 a target is met is told by comparing the row with it; where none is named there is none. A row that is missing or no
-number is not measured. "paper's rules" is the parameter set `PAPER`, the letter of the ants paper.
+number is not measured. "paper's rules" is the parameter set `PAPER`, the letter of the ants paper. Behind the commit
+that was measured is how many later ones, when this page was made, have touched the brain (`placement/`); not each of
+them changes what ants do.
 """
-_SUMMARY = """| experiment | targets | seeds | commit |
+_SUMMARY = """| experiment | targets | seeds | commit, later ones |
 |---|---|---|---|"""
 _STALE = "none: stale, run again"
 
@@ -98,8 +101,15 @@ def _summary(section: _Section, found: Results | None) -> str:
         return f"| {link} | not run |  |  |"
     outcomes = Counter(judge(target, found.rows) for target in section.targets)
     told = [f"{outcomes[outcome]} {outcome.value}" for outcome in Outcome if outcomes[outcome]]
-    commit = f"`{found.commit[:10]}`" if found.commit else _STALE
-    return f"| {link} | {', '.join(told) or 'none'} | {len(found.seeds)} | {commit} |"
+    return f"| {link} | {', '.join(told) or 'none'} | {len(found.seeds)} | {_age(found.commit)} |"
+
+
+def _age(commit: str | None) -> str:
+    """The commit that was measured, and what came after it."""
+    if not commit:
+        return _STALE
+    later = commits_since(commit, "placement")
+    return f"`{commit[:10]}`" + (f" + {later}" if later is not None else "")
 
 
 def _table(found: Results) -> str:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from services.lab import evidence
-from services.lab.checkout import commit
+from services.lab.checkout import commit, commits_since
 from services.lab.results import Results, results, write
 
 
@@ -40,6 +40,15 @@ def test_changed_code_is_told_and_changed_docs_are_not(code: Path) -> None:
     assert git(code.parent, "rev-parse", "HEAD") == commit(code)
     code.write_text("x = 1")
     assert f"{git(code.parent, 'rev-parse', 'HEAD')}-dirty" == commit(code)
+
+
+def test_later_commits_of_a_folder_are_counted(code: Path) -> None:
+    """A page that shows old results says how old they are; what nobody knows is not made up."""
+    before = git(code.parent, "rev-parse", "HEAD")
+    (code.parent / "docs" / "kept.json").write_text("{}")
+    git(code.parent, "commit", "--quiet", "--all", "-m", "another")
+    assert (0, 1) == (commits_since(before, "code.py", code), commits_since(f"{before}-dirty", "docs", code))
+    assert commits_since("abc", "docs", code) is None
 
 
 def test_installed_code_has_no_commit_even_below_a_checkout_of_something_else(code: Path) -> None:
