@@ -68,12 +68,11 @@ lives: setup ## Random lives of the brain with faults, its invariants checked al
 	@$(BIN)/stigmergy simulate life --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs $$(nproc) --json $(JSON)
 	@$(BIN)/python -m services.lab.evidence
 
-evidence: SEEDS ?= 10
 evidence: NAMES ?= $$($(BIN)/python -m services.lab.evidence --names)
-evidence: setup ## Repeat experiments from fresh seeds and write docs/evidence.md: SEEDS=10 NAMES="ants/fig-2a ..." (all; takes hours)
+evidence: setup ## Repeat experiments from fresh seeds and write docs/evidence.md: SEEDS=10 (else each one's own number) NAMES="ants/fig-2a ..." (all; takes hours)
 	@for name in $(NAMES); do \
 	  file=docs/evidence/$${name/\//-}; \
-	  $(BIN)/stigmergy evaluate $$name --seeds $(SEEDS) --first-seed 101 --jobs $$(nproc) --json $$file.json --plot $$file.png || exit; \
+	  $(BIN)/stigmergy evaluate $$name $(if $(SEEDS),--seeds $(SEEDS)) --first-seed 101 --jobs $$(nproc) --json $$file.json --plot $$file.png || exit; \
 	done
 	@$(BIN)/python -m services.lab.evidence
 
