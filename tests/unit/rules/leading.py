@@ -10,6 +10,7 @@ import pytest
 from placement import leader_course
 from placement.ants.enforcement import EnforcementParams
 from placement.cell_ledger import Booking, Ledger
+from placement.leader import Leader
 from placement.leader_budget import Budget
 from placement.leader_course import Course
 from placement.leader_damping import Comparison, Damping
@@ -92,6 +93,11 @@ def _objecting(beta: float | None = None, pause_ms: float | None = None) -> Call
 def _no_cool_down(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Damping, "cooling", lambda self, **_: ())
     patch.setattr(Damping, "_too_soon", lambda self, comparison, now_ms: None)
+
+
+def _once_placed_for_good(patch: pytest.MonkeyPatch) -> None:
+    on_place = Leader._on_place
+    patch.setattr(Leader, "_on_place", lambda self, event, now_ms: [] if self.plan else on_place(self, event, now_ms))
 
 
 def _pay_always(patch: pytest.MonkeyPatch) -> None:
@@ -229,6 +235,22 @@ RULES = (
         "no move whose pause costs more than it gains",
         f"{WATCHING}no_move_whose_pause_costs_more_than_it_gains",
         _objecting(pause_ms=0.0),
+    ),
+    # What the design leaves to the paper: users, and hosts that die.
+    Rule(
+        "a user may ask for a new placement at any time",
+        f"{WATCHING}a_user_may_ask_for_a_new_placement_at_any_time",
+        _once_placed_for_good,
+    ),
+    Rule(
+        "a user may withdraw a flow",
+        f"{LEADER}withdrawal_ends_everything_everywhere",
+        lambda patch: patch.setattr(Leader, "_on_withdraw", lambda self, event, now_ms: []),
+    ),
+    Rule(
+        "a flow that lost a host is placed anew",
+        f"{FAILURES}a_lost_host_starts_a_new_placement_at_once",
+        lambda patch: patch.setattr(Leader, "_on_host_lost", lambda self, event, now_ms: []),
     ),
     # Improvement 6: the budget.
     Rule(
