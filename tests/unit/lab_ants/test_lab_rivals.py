@@ -9,6 +9,7 @@ import pytest
 from placement.leader_params import IMPROVED_LEADER
 from placement.model import Host, Link, Placement, Problem, RoutedNetwork, Sink, Source, Task, chain
 from placement.simulator.body import Body
+from placement.simulator.traffic import Traffic
 from placement.strategies import Producer
 from services.lab.chance import seeded
 from services.lab.experiments import Trial, ablation_life, many_queries, scale
@@ -189,3 +190,30 @@ def test_a_life_in_which_nothing_runs_has_no_latency() -> None:
     alone = ablation_life._latencies("without moves", weight, {"f": 3.0}, {}, 1)
     assert [3.0] == [sample.value for sample in alone]
     assert math.isfinite(ablation_life._latencies("x", weight, {"f": 3.0}, {"f": 2.0}, 1)[1].value)
+
+
+def test_each_variant_of_a_life_differs_from_all_rules() -> None:
+    """A rule that is not switched off would seem to be worth nothing."""
+    variants = dict(ablation_life.VARIANTS_OF_RULES)
+    every = variants.pop("all rules")
+    assert [] == [name for name, params in variants.items() if params == every]
+    assert len(variants) == len({repr(params) for params in variants.values()})
+
+
+def test_queries_that_ask_nearly_the_same_get_more_messages_together() -> None:
+    """One that taps another's task has the same producers."""
+    world = ablation_life._world(Trial(101))
+    risen = {flow.name: flow for flow in world.risen}
+    sent = {flow.sources for flow in world.flows if flow.name in risen}
+    assert risen
+    assert risen.keys() == {flow.name for flow in world.flows if flow.sources in sent}
+    assert {0.5} == {risen[flow.name].drift_from(flow) for flow in world.flows if flow.name in risen}
+
+
+def test_what_shared_envelopes_save_is_told_from_what_was_counted() -> None:
+    """Three ants over two links in one envelope, and alone."""
+    traffic = Traffic()
+    for _ in range(3):
+        traffic.count("RoutingAnt", 100, 2)
+    traffic.count("envelope", 40, 2)
+    assert (680, 840) == (traffic.total_byte_hops, ablation_life._alone_byte_hops(traffic))
