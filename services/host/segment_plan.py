@@ -7,7 +7,7 @@ flow was placed by, so that all segments of a flow expect the same of each other
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from services.operators.pruning import Fields, fields_read
+from services.operators.pruning import Fields, can_have_slots, fields_read
 from services.operators.wiring import input_name
 from services.tasks import commit_interval_ms, count_of, partitions_of, writer_of
 from topics.flow.graph import Edge, FlowGraph, Segment
@@ -28,6 +28,7 @@ class Input:
     `tells`: whether what can't be read, or comes late, is set aside by this segment. Of those that read a source one
     does, so that each such record is told once. `server`: the flow to which an edge topic belongs, if it is another.
     `writer`: the segment that writes an edge; what others left there, of a revision before, is not for us.
+    `slots`: whether the segment reads a source's records by the names of fields alone.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Input:
     tells: bool = True
     server: str | None = None
     writer: str | None = None
+    slots: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +138,18 @@ def plan_segment(
     sources = {source.name: source for source in graph.spec.sources}
     sinks = {sink.name: sink for sink in graph.spec.sinks}
     served = {each.edge: each for each in reads}
-    read = fields_read(graph.spec.sources, [(each.name, each.spec) for each in graph.operators], graph.spec.sinks)
+    operators = [(each.name, each.spec) for each in graph.operators]
+    own = [(name, spec) for name, spec in operators if name in segment.operators]
+    read = fields_read(graph.spec.sources, operators, graph.spec.sinks)
 
     def input_of(edge: Edge) -> Input:
         if edge.kind == "source":
             source = sources[edge.upstream]
             count = count_of(topic_partitions, source.topic, source.name)
             tells = _first_reader(graph, source.name) == segment_id
-            return Input(input_name(edge), source.topic, count, source, read[source.name], 0, source.idle_ms, tells)
+            fields = read[source.name]
+            slots = can_have_slots(source.name, fields, own, leaving=[each.stream for each in segment.outputs])
+            return Input(input_name(edge), source.topic, count, source, fields, 0, source.idle_ms, tells, slots=slots)
         writer = writer_of(graph, edge)
         upstream = partitions_of(graph, writer, topic_partitions)
         count = edge.rekey.partitions if edge.rekey else upstream

@@ -53,7 +53,9 @@ class TaskInput:
         self.at = TopicPartition(plan.topic, partition)
         self.next_offset = 0
         self.fetch_offset = 0
-        self.intake = SourceIntake(plan.source, fields=plan.fields) if plan.source is not None else None
+        self.intake = None
+        if plan.source is not None:
+            self.intake = SourceIntake(plan.source, fields=plan.fields, slots=plan.slots)
 
     @property
     def upstream(self) -> Upstream:
@@ -152,9 +154,9 @@ class TaskInputs:
         failed = {failure.offset for failure in arrivals.failures}
         originals = {record.offset: record for record in records if record.offset in failed} if failed else {}
         origin = Origin(at.topic, at.partition, records[0].offset)
-        late, dropped = behind, len(arrivals.late) + len(arrivals.failures)
+        late, dropped = arrivals.whole(behind), len(arrivals.late) + len(arrivals.failures)
         if each.plan.tells:
-            late, dropped = _joined(arrivals.late, behind), 0
+            late, dropped = _joined(arrivals.late, late), 0
         born_ms = records[-1].timestamp
         size_bytes = values_bytes(values)
         return Parcel(

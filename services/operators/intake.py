@@ -4,7 +4,7 @@ What cannot enter the stream is handed out beside it: failures (broken bytes, no
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from services.operators.batch import BEGINNING_MS, Batch, Value
@@ -22,15 +22,20 @@ class Arrivals:
     batch: Batch
     late: Batch
     failures: list[Failure]
+    whole: Callable[[Batch], Batch]
+    """Some of its records with all their fields, which those of `late` have."""
 
 
 class SourceIntake:
     """The way in for one partition of one source. Its tables are drained and restored like an operator's."""
 
-    def __init__(self, source: Source, *, fields: frozenset[str] | None = None) -> None:
-        """`fields`: the only ones that the flow reads, if not all; records that are set aside keep all theirs."""
+    def __init__(self, source: Source, *, fields: frozenset[str] | None = None, slots: bool = False) -> None:
+        """`fields`: the only ones that the flow reads, if not all; records that are set aside keep all theirs.
+
+        `slots`: they are read by name alone (`pruning.can_have_slots`).
+        """
         self._source = source
-        self._decoder = Decoder(source.codec, fields=fields)
+        self._decoder = Decoder(source.codec, fields=fields, slots=slots)
         self._reader = TimeReader(source.event_time, source.time_unit) if source.event_time is not None else None
         self.reads_timestamps = self._reader is None
         """Whether `read` needs the timestamps of Kafka."""
@@ -53,6 +58,9 @@ class SourceIntake:
         def whole(offset: int) -> Value:
             return self._decoder.whole(raws[bisect_left(read, offset)])
 
+        def all_whole(some: Batch) -> Batch:
+            return some.with_values([whole(offset) for offset in some.offsets]) if some.values else some
+
         values, errors = self._decoder.decode(raws)
         failures = [Failure(self._source.name, offsets[i], error, raws[i]) for i, error in errors.items()]
         if errors:
@@ -70,6 +78,4 @@ class SourceIntake:
                 ]
                 values, keys, offsets = without(values, timeless), without(keys, timeless), without(offsets, timeless)
         batch, late = self._clock.admit(Batch(values, keys, times, offsets, BEGINNING_MS, span_ms))
-        if late.values:
-            late = late.with_values([whole(offset) for offset in late.offsets])
-        return Arrivals(batch, late, failures)
+        return Arrivals(batch, all_whole(late), failures, all_whole)

@@ -7,7 +7,7 @@ cannot hash lists. A missing field is null.
 """
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -21,13 +21,13 @@ _decode = msgspec.json.Decoder().decode
 
 
 def field_reader(path: str) -> Callable[[list[Value]], list[Any]]:
-    """Read one (possibly dotted) field of every value; null where it is missing."""
+    """Read one (possibly dotted) field of every value; null where it is missing. Values may have slots."""
     first, *rest = path.split(".")
-    get = itemgetter(first)
+    of_object, of_slots = itemgetter(first), attrgetter(first)
 
     def read(values: list[Value]) -> list[Any]:
         try:
-            column = list(map(get, values))
+            column = list(map(of_object if not values or isinstance(values[0], dict) else of_slots, values))
         except KeyError:
             column = [value.get(first) for value in values]
         for name in rest:

@@ -2,7 +2,8 @@
 
 Decoding is most of the cost of a cheap flow, and building objects for fields that nobody looks at is half of that; so
 sources decode only what is read (`fields_read`). A projection whose fields are read by name only, as they came, need
-not be carried out at all (`needless_projections`).
+not be carried out at all (`needless_projections`). And a source whose records nobody but filters and projections of a
+program look at need not make objects of them at all (`can_have_slots`).
 
 Going backwards from what leaves, every operator tells which fields of its input it needs when its output needs these.
 None means all fields: of what a sink writes, a user's function reads, or a join passes on whole. Only top-level names
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 
 from services.operators.factory import streams_made, streams_read
 from topics.expressions import Expression
+from topics.expressions.slots import is_slot
 from topics.flow import specs
 
 Fields = frozenset[str] | None
@@ -46,6 +48,27 @@ def needless_projections(operators: Iterable[tuple[str, specs.OperatorSpec]], *,
             if fields <= copied:
                 found.add(name)
     return found
+
+
+def can_have_slots(
+    source: str, fields: Fields, operators: Iterable[tuple[str, specs.OperatorSpec]], *, leaving: Iterable[str]
+) -> bool:
+    """Whether a program reads a source's records by the names of these fields alone, and none of them goes out whole.
+
+    `operators` and `leaving` are those of the program, which may be one of several that read the source.
+    """
+    ordered, gone = list(operators), set(leaving)
+    needless = needless_projections(ordered, leaving=gone)
+
+    def is_read_by_name(stream: str) -> bool:
+        return stream not in gone and all(
+            isinstance(spec, specs.Filter | specs.Project) and (name not in passing or is_read_by_name(name))
+            for name, spec in ordered
+            if stream in streams_read(spec)
+        )
+
+    passing = {name for name, spec in ordered if isinstance(spec, specs.Filter)} | needless
+    return fields is not None and all(map(is_slot, fields)) and is_read_by_name(source)
 
 
 def _needed(operators: list[tuple[str, specs.OperatorSpec]], *, leaving: Iterable[str]) -> dict[str, Fields]:

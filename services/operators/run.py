@@ -12,7 +12,7 @@ from services.operators.encode import Encoded, SinkEncoder
 from services.operators.failure import Failure
 from services.operators.intake import SourceIntake
 from services.operators.keys import field_reader, key_bytes
-from services.operators.pruning import fields_read
+from services.operators.pruning import can_have_slots, fields_read
 from services.operators.table import Untracked
 from services.operators.wiring import flow_program
 from topics.flow.graph import FlowGraph
@@ -45,10 +45,16 @@ class FlowRun:
         self._program = flow_program(graph, allow=allow)
         self._deliver = deliver
         self._sources = {source.name: source for source in spec.sources}
-        read = fields_read(spec.sources, [(each.name, each.spec) for each in graph.operators], spec.sinks)
+        operators = [(each.name, each.spec) for each in graph.operators]
+        read = fields_read(spec.sources, operators, spec.sinks)
+        leaving = [sink.input for sink in spec.sinks]
         # A file is JSON lines, whatever the topic carries.
         self._intakes = {
-            name: SourceIntake(replace(source, codec="json"), fields=read[name])
+            name: SourceIntake(
+                replace(source, codec="json"),
+                fields=read[name],
+                slots=can_have_slots(name, read[name], operators, leaving=leaving),
+            )
             for name, source in self._sources.items()
         }
         for table in self._program.tables.values():

@@ -1,6 +1,7 @@
 """From expressions to Python functions over a batch of records: one comprehension for the batch, no call for a record.
 
 The functions are pure: same records in, same list out, whatever came before. They never raise on JSON-like records.
+All records of a batch are objects or all have slots; only an update wants objects.
 """
 
 import ast
@@ -81,7 +82,22 @@ def _object(emitter: Emitter, fields: NamedExpressions, *, based_on_record: bool
 
 
 def _all_forms(element: Callable[[Emitter], ast.expr]) -> BatchFunction:
-    fast, safe = FastEmitter(), SafeEmitter()
+    """For whichever records a batch has; the forms for slots are made when the first of these come."""
+    of_objects, of_slots = _forms(element, of_slots=False), None
+
+    def batch(records: Sequence[Record]) -> list[Any]:
+        nonlocal of_slots
+        if not records or isinstance(records[0], dict):
+            return of_objects(records)
+        if of_slots is None:
+            of_slots = _forms(element, of_slots=True)
+        return of_slots(records)
+
+    return batch
+
+
+def _forms(element: Callable[[Emitter], ast.expr], *, of_slots: bool) -> BatchFunction:
+    fast, safe = FastEmitter(of_slots=of_slots), SafeEmitter(of_slots=of_slots)
     return with_fallback(
         batch_function(element(fast)),
         careful_batch_function(element(fast), element(safe)),

@@ -1,6 +1,7 @@
 """From the tree to Python's own syntax tree: what the fast and the safe form have in common.
 
-User text reaches the result only as constants; every name in it comes from `NAMESPACE`. Conditions are emitted for
+User text reaches the result only as constants, and as names of fields where records have slots (`slots`); every other
+name in it comes from `NAMESPACE`. Conditions are emitted for
 what they are needed for: `truth` is true exactly where the value is true, so null and false need not be told apart,
 and `and`, `or` and `if` keep Python's own short circuits. This is right because in three-valued logic `false and x`
 is false and `true or x` is true, whatever x is.
@@ -15,6 +16,7 @@ from topics.expressions import operations
 from topics.expressions.checker import Checker
 from topics.expressions.functions import FAULTS, FUNCTIONS
 from topics.expressions.kinds import INT, TIME, Kinds
+from topics.expressions.slots import is_slot
 from topics.expressions.tree import (
     Arithmetic,
     Call,
@@ -60,20 +62,30 @@ def compare(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
     return ast.Compare(left, [op], [right])
 
 
-def field_or_null(name: str) -> ast.expr:
-    """`record.get(name)`."""
-    return ast.Call(ast.Attribute(name_of(RECORD), "get", ast.Load()), [ast.Constant(name)], [])
-
-
 class Emitter(ABC):
     """Emits one form of expressions. Kinds are inferred without a schema: a record need not obey it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_slots: bool = False) -> None:
+        """`of_slots`: records have slots; else they are objects."""
         self._checker = Checker()
         self._temporaries = 0
+        self._of_slots = of_slots
 
     def kinds(self, tree: Tree) -> Kinds:
         return self._checker.kinds(tree)
+
+    def field(self, name: str) -> ast.expr:
+        """`record[name]`, a fault where there is none, or `record.name`, null where there is none."""
+        if self._of_slots:
+            assert is_slot(name), name
+            return ast.Attribute(name_of(RECORD), name, ast.Load())
+        return ast.Subscript(name_of(RECORD), ast.Constant(name), ast.Load())
+
+    def field_or_null(self, name: str) -> ast.expr:
+        """`record.get(name)`."""
+        if self._of_slots:
+            return self.field(name)
+        return ast.Call(ast.Attribute(name_of(RECORD), "get", ast.Load()), [ast.Constant(name)], [])
 
     def value(self, tree: Tree) -> ast.expr:
         """The value of `tree`."""

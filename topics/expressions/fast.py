@@ -1,4 +1,4 @@
-"""The fast form: bare Python operators on `record['field']`.
+"""The fast form: bare Python operators on `record['field']` or, of records with slots, on `record.field`.
 
 It raises where the safe form would give null, and never differs otherwise.
 """
@@ -6,7 +6,7 @@ It raises where the safe form would give null, and never differs otherwise.
 import ast
 from typing import Any
 
-from topics.expressions.emitter import RECORD, Emitter, call_of, compare, constant_of, field_or_null, name_of
+from topics.expressions.emitter import Emitter, call_of, compare, constant_of
 from topics.expressions.kinds import BOOL, FLOAT, NULL, NUMBER
 from topics.expressions.limits import INT_MAX
 from topics.expressions.tree import (
@@ -49,7 +49,7 @@ class FastEmitter(Emitter):
     def operation(self, tree: Tree) -> ast.expr:  # noqa: PLR0911 - one case for each kind of part
         match tree:
             case Field(name=name):
-                return ast.Subscript(name_of(RECORD), ast.Constant(name), ast.Load())
+                return self.field(name)
             case Item(base=base, key=key):
                 return ast.Subscript(self.value(base), self.value(key), ast.Load())
             case Negative(operand=operand):
@@ -76,7 +76,7 @@ class FastEmitter(Emitter):
         path = path_of(tree)
         if path is None:
             return self.value(tree)
-        value = field_or_null(path[0])
+        value = self.field_or_null(path[0])
         for name in path[1:]:
             value = call_of("item", value, ast.Constant(name))
         return value

@@ -2,7 +2,7 @@
 
 import ast
 
-from topics.expressions.emitter import Emitter, call_of, compare, constant_of, field_or_null
+from topics.expressions.emitter import Emitter, call_of, compare, constant_of
 from topics.expressions.fast import COMPARISONS, constants
 from topics.expressions.tree import (
     Arithmetic,
@@ -44,7 +44,7 @@ class SafeEmitter(Emitter):
     def operation(self, tree: Tree) -> ast.expr:  # noqa: PLR0911 - one case for each kind of part
         match tree:
             case Field(name=name):
-                return field_or_null(name)
+                return self.field_or_null(name)
             case Item(base=base, key=key):
                 return call_of("item", self.value(base), self.value(key))
             case Negative(operand=operand):

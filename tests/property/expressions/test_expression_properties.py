@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -48,6 +49,14 @@ def made_records(seed: int) -> list[Record]:
     """Twenty records in which any field may be absent or anything. One draw each would take most of the test's time."""
     rng = random.Random(seed)
     return [{name: rng.choice(VALUES) for name in "abcd" if rng.random() < 0.8} for _ in range(20)]
+
+
+Slots = msgspec.defstruct("Slots", [(name, Any, None) for name in ("a", "b", "c", "d", "missing")])
+
+
+def with_slots(records: list[Record]) -> list[Any]:
+    """The same records as a decoder makes them for who reads them by name."""
+    return [Slots(**record) for record in records]
 
 
 RECORDS = st.integers(0, 2**32).map(made_records)
@@ -133,8 +142,10 @@ def test_every_compiled_form_agrees_with_the_oracle(oracle: Oracle, text: str, r
     column = compile_column(expression)
     for _ in range(4):  # the fast form at first; after a fault the careful and the safe one
         assert same(expected, column(records))
+        assert same(expected, column(with_slots(records)))
     assert same(expected, list(map(compile_record(expression), records)))
-    assert same([value is True for value in expected], compile_mask(expression)(records))
+    for form in (records, with_slots(records)):
+        assert same([value is True for value in expected], compile_mask(expression)(form))
 
 
 SHAPES = [
@@ -159,7 +170,8 @@ def test_every_operation_agrees_with_the_oracle_on_every_pair_of_values(oracle: 
     column = compile_column(expression)
     assert same(expected, column(records)), "careful form"
     assert same(expected, column(records)), "careful or safe form"
-    assert same([value is True for value in expected], compile_mask(expression)(records))
+    for form in (records, with_slots(records)):
+        assert same([value is True for value in expected], compile_mask(expression)(form))
 
 
 @settings(quick, max_examples=40)
@@ -172,7 +184,8 @@ def test_forms_over_several_expressions_agree_with_columns(text: str, other: str
     pairs = list(zip(compile_column(first)(records), compile_column(second)(records), strict=True))
     named = [("v", first), ("a", second)]
     assert same(pairs, compile_tuples([first, second])(records))
-    assert same([{"v": v, "a": a} for v, a in pairs], compile_object(named)(records))
+    for form in (records, with_slots(records)):
+        assert same([{"v": v, "a": a} for v, a in pairs], compile_object(named)(form))
     updated = [{**record, "v": v, "a": a} for record, (v, a) in zip(records, pairs, strict=True)]
     assert same(updated, compile_update(named)(records))
     without = [{name: value for name, value in record.items() if name != "b"} for record in updated]

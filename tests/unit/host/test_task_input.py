@@ -1,5 +1,6 @@
 """What inputs remember travels with the committed offsets, also from one version of the software to the next."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -98,6 +99,16 @@ def test_what_another_revision_s_segment_left_on_an_edge_is_passed_over() -> Non
     old, new = inputs.read("paid", [block("shop.old", 9_000), block("shop.new", 1_000)], now_ms=0)
     assert ([], []) == (list(old.batch.values), list(old.late.values))
     assert ([{"town": "Bath"}], 1_000) == (list(new.batch.values), new.batch.watermark_ms)
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_what_is_late_since_its_input_was_given_up_keeps_all_its_fields(slots: bool) -> None:
+    """Whoever replays it needs them, also those that the flow does not read."""
+    inputs = TaskInputs([replace(PLAN, fields=frozenset({"ts"}), slots=slots)], 0)
+    inputs._watermarks.admit("packets", 0, Batch.empty(9_000), now_ms=0)
+    record = SimpleNamespace(value=b'{"ts":1,"unread":[2]}', key=None, timestamp=1, offset=0, headers=())
+    (parcel,) = inputs.read("packets", [record], now_ms=0)
+    assert ([], [{"ts": 1, "unread": [2]}]) == (list(parcel.batch.values), list(parcel.late.values))
 
 
 AT_5_S = SimpleNamespace(value=b'{"ts":5000}', key=None, timestamp=1, offset=0, headers=())

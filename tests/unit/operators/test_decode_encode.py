@@ -67,6 +67,31 @@ def test_what_is_wrong_in_a_field_that_nobody_reads_does_not_matter() -> None:
     assert {"a": 1} == decoder.whole(raw)
 
 
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_who_reads_by_name_gets_slots_and_whole_records_are_objects(codec: Codec) -> None:
+    """A field that is missing is null, as for all who read it."""
+    encode = msgspec.json.encode if codec == "json" else msgspec.msgpack.encode
+    decoder = Decoder(codec, fields=frozenset({"a", "missing"}), slots=True)
+    raw = encode({"a": {"d": 3}, "b": 2})
+    (value,), errors = decoder.decode([raw])
+    assert ({"d": 3}, None, {}) == (value.a, value.missing, errors)
+    assert {"a": {"d": 3}, "b": 2} == decoder.whole(raw)
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_record_among_slots_is_set_aside_alone(broken: bytes | None) -> None:
+    values, errors = Decoder("json", fields=frozenset({"a"}), slots=True).decode([b'{"a":1}', broken, b'{"a":2}'])
+    assert ([1, 2], [1]) == ([value.a for value in values], list(errors))
+
+
+def test_slots_are_bounded_in_depth_and_broken_ones_still_become_objects() -> None:
+    decoder = Decoder("json", fields=frozenset({"a"}), slots=True)
+    deep = b'{"a":' + b"[" * LEVELS_MAX + b"]" * LEVELS_MAX + b"}"
+    values, errors = decoder.decode([b'{"a":1}', deep, b'{"\\u0061":"' + b"x" * 10_000 + b'"}'])
+    assert ([1, "x" * 10_000], [1]) == ([value.a for value in values], list(errors))
+    assert {"a": 1} == decoder.whole(b'{"a": 1, "b": "\xff"}')
+
+
 def batch(*values: dict) -> Batch:
     count = len(values)
     return Batch(list(values), [b"old"] * count, list(range(count)), range(10, 10 + count), 0)

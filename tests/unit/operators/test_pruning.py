@@ -5,7 +5,7 @@ import pytest
 
 from services.operators.batch import END_MS, Batch
 from services.operators.program import Program
-from services.operators.pruning import fields_read, needless_projections
+from services.operators.pruning import can_have_slots, fields_read, needless_projections
 from services.operators.run import FlowRun
 from services.operators.wiring import flow_program
 from topics.expressions import parse
@@ -83,6 +83,57 @@ def test_a_projection_is_needless_only_where_nobody_could_tell(fields: str, read
     compiled = graph(f"p: {{op: project, input: s, fields: {fields}}}", reader)
     operators = [(operator.name, operator.spec) for operator in compiled.operators]
     assert ({"p"} if expected else set()) == needless_projections(operators, leaving=["sums"])
+
+
+SLIM = "slim: {op: project, input: %s, fields: {who: who, n: n + 1}}"
+KEPT = "kept: {op: filter, input: s, where: n > 1}"
+
+
+@pytest.mark.parametrize(
+    ("operators", "reads", "expected"),
+    [
+        pytest.param([SLIM % "s"], "slim", True, id="projected"),
+        pytest.param([KEPT, SLIM % "kept"], "slim", True, id="filtered, then projected"),
+        pytest.param([KEPT], "kept", False, id="goes out whole"),
+        pytest.param([KEPT, SUMS % "kept"], "sums", False, id="summed"),
+        pytest.param([KEPT, "more: {op: map, input: kept, set: {x: 1}}", SLIM % "more"], "slim", False, id="mapped"),
+        pytest.param(["p: {op: project, input: s, fields: [who, n]}", SUMS % "p"], "sums", False, id="needless"),
+        pytest.param(["slim: {op: project, input: s, fields: {n: '`odd name`'}}"], "slim", False, id="no plain name"),
+        pytest.param(["slim: {op: project, input: s, fields: {n: __class__}}"], "slim", False, id="a special name"),
+    ],
+)
+def test_records_have_slots_where_they_are_read_by_name_alone(operators: list[str], reads: str, expected: bool) -> None:
+    """What takes a record for an object (a sink, a map, a function) would not find one."""
+    compiled = graph(*operators, reads=reads)
+    named = [(operator.name, operator.spec) for operator in compiled.operators]
+    fields = fields_read(compiled.spec.sources, named, compiled.spec.sinks)["s"]
+    assert expected is can_have_slots("s", fields, named, leaving=[reads])
+
+
+@pytest.mark.parametrize("name", ["plain", "odd name"])
+def test_slots_give_the_results_of_objects(name: str) -> None:
+    """Late, timeless and broken records, missing fields and nulls among them; with an odd name there are no slots."""
+    raws = [
+        msgspec.json.encode({"t": 100_000, "k": "x", "who": "a", name: 2, "n": 3}),
+        msgspec.json.encode({"t": 100_001, "k": None, name: 2.5, "n": 1}),
+        msgspec.json.encode({"t": 1, "who": "late", "unread": [1]}),
+        msgspec.json.encode({"k": "x", "who": "timeless"}),
+        b"broken",
+        msgspec.json.encode({"t": 100_002, "who": None, "n": "text"}),
+        msgspec.json.encode({"t": 100_003, "who": "b", name: {"x": 1}, "n": 7}),
+    ]
+    texts = ["kept: {op: filter, input: s, where: not (n == 7)}"]
+    texts.append(f"slim: {{op: project, input: kept, fields: {{who: who, n: n + 1, d: '`{name}`'}}}}")
+    given: list[bytes] = []
+    run = FlowRun(graph(*texts, reads="slim"), lambda _, encoded: given.extend(filter(None, encoded.values)))
+    run.feed("s", raws, now_ms=0)
+    assert [
+        {"who": "a", "n": 4, "d": 2},
+        {"who": None, "n": 2, "d": 2.5},
+        {"who": None, "n": None, "d": None},
+    ] == [msgspec.json.decode(each) for each in given]
+    assert [{"t": 1, "who": "late", "unread": [1]}] == [value for _, late in run.take_late() for value in late.values]
+    assert [3, 4] == sorted(failure.offset for failure in run.take_failures())
 
 
 def test_a_field_that_a_projection_left_out_stays_out_of_reach() -> None:
