@@ -249,11 +249,16 @@ class Leader:
         return self.course.begin(self.standing.why_look(), now_ms=now_ms) if heeded else []
 
     def _on_hot_spot_ahead(self, event: HotSpotAhead, now_ms: float) -> list[LeaderEffect]:
-        """The bound is about to break: send ants now, on credit, but not more often than rounds go."""
-        rounds = self.course.rounds
+        """The bound is about to break: send ants now, on credit, but not more often than rounds go.
+
+        A look that is under way without need gives way: it has few scouts, and who just noticed that the flow has grown
+        began one.
+        """
+        rounds, attempt = self.course.rounds, self.course.attempt
         if not rounds.watch or event.host not in self.running.values():
             return []
-        if self.phase is not Phase.RESTING:
+        gives_way = self.phase is Phase.SEARCHING and attempt is not None and attempt.reason is Reason.WATCH
+        if self.phase is not Phase.RESTING and not gives_way:
             rounds.alarmed = True
             return []
         watching = self.standing.why_look() is Reason.WATCH

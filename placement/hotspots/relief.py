@@ -18,7 +18,8 @@ def movers(outlook: Outlook, ahead: Foresight, spot: HotSpot) -> list[str]:
     """Flows that should leave the host, the first one first.
 
     Of those whose leaving alone suffices, the one that leaves the most slack to the tightest flow that stays; where
-    none suffices, the one that brings the most load, and then again (the paper's rule).
+    none suffices, the one that brings the most load, and then again (the paper's rule). But not the last one beside
+    others that leave: it has the host to itself then.
     """
     stops, place = outlook.stops, int(np.searchsorted(ahead.horizons_s, spot.in_s))
     host = outlook.hosts.index(spot.host)
@@ -27,7 +28,7 @@ def movers(outlook: Outlook, ahead: Foresight, spot: HotSpot) -> list[str]:
     found: list[str] = []
     while len(found) < MOVERS_MAX:
         here = np.unique(stops.flow[(stops.host == host) & present]).tolist()
-        if not here:
+        if not here or (found and len(here) == 1):
             break
         left = {flow: _tightest(outlook, ahead, host, present & ~_is(outlook, flow, host), place) for flow in here}
         enough = [flow for flow in here if left[flow] >= 0]

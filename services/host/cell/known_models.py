@@ -27,16 +27,17 @@ class FlowModels:
     """Operator -> host -> model."""
 
     def rate_per_s(self, operator: str) -> float | None:
-        """What will arrive at an operator: the largest rate forecast until the horizon, and no less than now."""
+        """What will arrive at an operator when what is decided now is carried out: the forecast that is furthest ahead,
+        of those until the horizon that are to be trusted. A spike that will be over by then is not worth a move."""
         model = self.forecasts.get(operator)
         if model is None or not isinstance(body := model.body, ForecastModel):
             return None
-        found = [body.now_per_s]
+        found: dict[int, float] = {}
         for horizon_s, value, error in zip(body.horizons_s, body.per_s, body.errors_per_s, strict=True):
             relative = None if error is None else error / max(value, 1e-9)
             if horizon_s <= HORIZON_S and self._use(model, value, relative):
-                found.append(value)
-        return max(found) if len(found) > 1 else None
+                found[horizon_s] = value
+        return found[max(found)] if found else None
 
     def ca2(self, operator: str) -> float | None:
         """Squared variation of the times between arrivals."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from placement.hotspots import NearParams
-from services.host.cell.queue_watch import Near
+from services.host.cell.queue_watch import Near, Slot
 from topics.messages import HotSpotModel, Model
 
 AGAIN_S = 5.0
@@ -18,6 +18,8 @@ class NearWarnings:
         self._host, self._params = host, params
         self._stands: dict[str, tuple[HotSpotModel, float, float]] = {}
         """By flow: the warning, when it was last seen, and when it was last said."""
+        self._leaving: dict[Slot | None, tuple[tuple[str, ...], float]] = {}
+        """By queue: who should leave it, and when that was found."""
         self.given = 0
 
     def told(self, near: Iterable[Near], *, now_ms: float) -> list[Model]:
@@ -29,7 +31,7 @@ class NearWarnings:
             if before is not None and now_s - before[2] < AGAIN_S:
                 self._stands[flow] = (before[0], now_s, before[2])
                 continue
-            said.append(self._body(each))
+            said.append(self._body(each, now_s))
             self._stands[flow] = (said[-1], now_s, now_s)
         for flow, (body, seen_s, _) in sorted(self._stands.items()):
             if now_s - seen_s > self._params.stands_s:
@@ -37,8 +39,18 @@ class NearWarnings:
                 said.append(HotSpotModel(flow, self._host, body.operator, None, 0.0, 0.0))
         return [self._model(body, now_ms) for body in said]
 
-    def _body(self, near: Near) -> HotSpotModel:
-        spot, leaving = near.spot, near.leaving()
+    def _leavers(self, near: Near, now_s: float) -> tuple[str, ...]:
+        """One answer for all that are in danger from the same queue, also those seen a moment later: if each named
+        others, all of them would leave. Found anew when they have left, or nobody did."""
+        self._leaving = {queue: found for queue, found in self._leaving.items() if now_s - found[1] < AGAIN_S}
+        leaving, _ = self._leaving.get(near.queue, ((), now_s))
+        if not set(leaving) & set(near.outlook.flows):
+            leaving = near.leaving()
+            self._leaving[near.queue] = (leaving, now_s)
+        return leaving
+
+    def _body(self, near: Near, now_s: float) -> HotSpotModel:
+        spot, leaving = near.spot, self._leavers(near, now_s)
         leaving = leaving if leaving != (spot.flow,) else ()
         return HotSpotModel(spot.flow, self._host, near.operator, spot.in_s, spot.slack_ms, spot.sure, leaving)
 

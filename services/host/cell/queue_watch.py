@@ -50,6 +50,8 @@ class Near:
     spot: HotSpot
     operator: str
     outlook: Outlook
+    queue: Slot | None
+    """None: the one that all share whose functions run here."""
 
     def leaving(self) -> tuple[str, ...]:
         """Who should leave because of it."""
@@ -110,7 +112,7 @@ class QueueWatch:
         for each in lately:
             queues.setdefault(each.seen.slot if each.seen.waits else None, []).append(each)
         self._waits_ms = {name: self._waits_ms.get(name, deque(maxlen=self._params.looks)) for name in queues}
-        found = [near for name, queue in queues.items() for near in self._near(queue, self._waits_ms[name])]
+        found = [near for name, queue in queues.items() for near in self._near(queue, name)]
         self._wait_ms = {
             each.seen.flow: fmean(self._waits_ms[name]) for name, queue in queues.items() for each in queue
         }
@@ -130,7 +132,8 @@ class QueueWatch:
         # A host that is busy looks late.
         return _Lately(task, max(0.0, came / max(now_s - before_s, self._params.look_s)), service_ms)
 
-    def _near(self, queue: Sequence[_Lately], waits_ms: deque[float]) -> list[Near]:
+    def _near(self, queue: Sequence[_Lately], name: Slot | None) -> list[Near]:
+        waits_ms = self._waits_ms[name]
         waits_ms.append(sum(each.waiting_ms for each in queue))
         known = sorted((each for each in queue if each.service_ms > 0), key=lambda each: each.seen.slot)
         flows = {each.seen.flow: each.seen.bound_ms for each in known}
@@ -141,7 +144,7 @@ class QueueWatch:
         outlook = self._outlook(known, flows, waits_ms[-1])
         operators = {each.seen.flow: each.seen.operator for each in reversed(known)}
         spots = near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params)
-        return [Near(spot, operators[spot.flow], outlook) for spot in spots]
+        return [Near(spot, operators[spot.flow], outlook, name) for spot in spots]
 
     def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None], waiting_ms: float) -> Outlook:
         """Arrivals and services vary by chance: nobody measures that in half a second."""

@@ -1,7 +1,7 @@
 """The live half of `models/hotspots`: real bursts on a real stack, with the forecasts that the service publishes.
 
-Two lives with the same records, one after the other: one whose leaders hear that a bound is broken, one whose leaders
-hear what is foreseen, too (`services/lab/hotspots`).
+Two lives with the same records and the same start, one after the other: one whose leaders hear that a bound is broken,
+one whose leaders hear what is foreseen, too (`services/lab/hotspots`). Which one is first changes from seed to seed.
 """
 
 from services.lab.experiments.experiment import Experiment, Trial
@@ -18,7 +18,8 @@ def _hot_spots_live(trial: Trial) -> list[Sample]:
     series = own_series() if trial.traces is None else read_folder(trial.traces)
     bursts = drawn(series, FLOWS, LEARNING_S + SECONDS, seed=trial.seed)
     settings = load_settings().settings
-    lives = {how: live(how, bursts, settings, say=trial.say) for how in ("reacting", "foreseeing")}
+    order = ("reacting", "foreseeing") if trial.seed % 2 else ("foreseeing", "reacting")
+    lives = {how: live(how, bursts, settings, say=trial.say) for how in order}
     return samples_of(lives, trial.seed)
 
 

@@ -1,8 +1,8 @@
 """One life of a stack: broker, Redis, placement service, slow hosts, the modelling service, and flows under bursts.
 
-Flows are placed under an even load; when models of all of them come, the bursts begin. The first seconds are for the
-models to learn from; then it counts. Each life has a stack of its own: models that had seen the same bursts before
-would foresee them too well.
+Flows are placed by ants, then moved to where every life begins, and held there under an even load; when models of all
+of them come, they are let go and the bursts begin. The first seconds are for the models to learn from; then it counts.
+Each life has a stack of its own: models that had seen the same bursts before would foresee them too well.
 """
 
 import sys
@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import psutil
@@ -26,8 +27,9 @@ from services.lab.hotspots.crier import cry
 from services.lab.hotspots.flows import DEAR, sink_of, source_of, text_of
 from services.lab.hotspots.news import News, listening, of_hosts
 from services.lab.hotspots.records import Records, flowing
+from services.lab.placements.arriving import arriving
 from services.modelling.furnish import furnish_modelling
-from services.registry.asking import now_ms
+from services.registry.asking import lay_down, now_ms
 from services.registry.changes import submitted
 from services.registry.snapshot import read_registry
 from services.registry.view import RegistryView, Slot
@@ -46,6 +48,8 @@ STEPS = 10
 """Into which a second is cut for that: hosts warn by the tenth of a second."""
 HOSTS_ALONE, MODELS_ALONE = ", hosts alone", ", models alone"
 MASTER = "local[2]"
+LOOK_S = 1.0
+"""A look at the whole registry takes processor time, too."""
 PLACED_TIMEOUT_S, MODELS_TIMEOUT_S, RESULTS_TIMEOUT_S = 120.0, 180.0, 15.0
 PROGRAM = Path(__file__).with_name("programs") / "played_host.py"
 
@@ -102,6 +106,7 @@ def live(how: str, bursts: Bursts, settings: Settings, *, say: Say) -> Life:
             site.ground.make_topic(source_of(flow), 1)
             site.ground.make_topic(sink_of(flow), 1)
         slots = _placed(site, bursts.flows)
+        _spread_out(site, slots)
         per_s = bursts.per_s.mean(axis=1)
         with (
             listening(site.bootstrap) as news,
@@ -114,6 +119,7 @@ def live(how: str, bursts: Bursts, settings: Settings, *, say: Say) -> Life:
                 timeout_s=MODELS_TIMEOUT_S,
                 what="models of all flows, and all of them within their bounds",
             )
+            _rule(site, bursts.flows, "auto")
             return _counted(stage, bursts)
 
 
@@ -128,6 +134,26 @@ def _placed(site: Site, flows: Sequence[str]) -> dict[Slot, str]:
         lambda view: all(runs(view, slot) for slot in slots), timeout_s=PLACED_TIMEOUT_S, what="all flows to run"
     )
     return slots
+
+
+def _spread_out(site: Site, slots: Mapping[Slot, str]) -> None:
+    """Lives that begin from different places could not be compared: flows are held, as many on each host."""
+    _rule(site, sorted(slots.values()), "freeze")
+    hosts = sorted(site.watch.of(lambda view: list(view.hosts)))
+    flows = sorted((flow, segment) for (segment, _), flow in slots.items())
+    wanted = {segment: (flow, hosts[number % len(hosts)]) for number, (flow, segment) in enumerate(flows)}
+    is_there = arriving(site.bootstrap, wanted)
+    wait_until(
+        lambda: is_there(read_registry(site.bootstrap, catalogue.SEGMENTS_STATUS, catalogue.MOVES)),
+        timeout_s=PLACED_TIMEOUT_S,
+        what="all flows to run where every life begins",
+        poll_s=LOOK_S,
+    )
+
+
+def _rule(site: Site, flows: Sequence[str], policy: Literal["auto", "freeze"]) -> None:
+    for flow in flows:
+        lay_down(site.bootstrap, "flow", flow, policy)
 
 
 def _counted(stage: _Stage, bursts: Bursts) -> Life:

@@ -22,10 +22,10 @@ import psutil
 from placement.evaluator import evaluate
 from placement.leading import LeadingParams, plan_leaders
 from placement.model import Placement
-from placement.moves import ENDED
 from placement.strategies import STRATEGIES, NoFeasibleHost
 from services.embedded.world import World as PlayedWorld
 from services.lab.dataplane.ground import BenchError, wait_until
+from services.lab.placements.arriving import arriving, runs_at, under_way
 from services.lab.placements.load import Load, Route
 from services.lab.placements.topics import make_led_topics
 from services.placement.edge_leaders import led_partitions
@@ -36,7 +36,7 @@ from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
 from services.registry.told_latency import told_latency
-from services.registry.view import RegistryView, Slot
+from services.registry.view import RegistryView
 from services.registry.write import write
 from services.tasks import partitions_of
 from services.whatif.recorded import Recorded, read_recorded
@@ -49,7 +49,6 @@ ANTS = "ants"
 OTHERS = ("random", "producer", "consumer", "centralised")
 TIMEOUT_S, ANSWER_TIMEOUT_S = 180.0, 60.0
 LEADING = LeadingParams(gain_ms_min=0.5)
-ASK_AGAIN_S = 20.0
 LOOK_S = 1.0
 """A look at the registry takes processor time, too."""
 
@@ -151,7 +150,7 @@ class Contest:
         for route in self.routes:
             lay_down(self.bootstrap, "flow", route.flow, "freeze")
         time.sleep(LOOK_S)  # what a leader decided before is carried out at once, and nothing after
-        self._until(lambda view: _runs_at(view, {}) and not _moving(view), "all moves of the ants to end")
+        self._until(lambda view: runs_at(view, {}) and not under_way(view), "all moves of the ants to end")
         view = read_registry(self.bootstrap, catalogue.DECISIONS)
         return world_of(view, self._recorded()).placement(), published(view, [route.flow for route in self.routes])
 
@@ -207,26 +206,7 @@ class Contest:
     def _move(self, placement: Placement) -> None:
         """By requests as a person makes them; a move that was refused or came to nothing is asked for again."""
         wanted = {segment: (flow, host) for flow, segment, host in placement.spots}
-        asked_s = -ASK_AGAIN_S
-
-        def is_there(view: RegistryView) -> bool:
-            nonlocal asked_s
-            if _runs_at(view, {segment: host for segment, (_, host) in wanted.items()}) and not _moving(view):
-                return True
-            if time.monotonic() - asked_s >= ASK_AGAIN_S:
-                asked_s = time.monotonic()
-                moving = _moving(view)
-                for segment, (flow, host) in wanted.items():
-                    elsewhere = tuple(
-                        slot[1]
-                        for slot, each in sorted(view.placements.items())
-                        if slot[0] == segment and each.host not in (None, host) and slot not in moving
-                    )
-                    if elsewhere:
-                        ask(self.bootstrap, "move", flow, segment=segment, partitions=elsewhere, host=host)
-            return False
-
-        self._until(is_there, "all partitions to have moved")
+        self._until(arriving(self.bootstrap, wanted), "all partitions to have moved")
 
     def _until(self, condition: Callable[[RegistryView], bool], what: str) -> None:
         wait_until(
@@ -253,12 +233,6 @@ def _sums(modelled_ms: Mapping[str, float], beyond_ms: Mapping[str, float]) -> d
     return {flow: each_ms + beyond_ms.get(flow, 0.0) for flow, each_ms in modelled_ms.items()}
 
 
-def _moving(view: RegistryView) -> set[Slot]:
-    """The partitions that a move cares for."""
-    ended = {phase.value for phase in ENDED}
-    return {(each.segment, each.partition) for each in view.moves.values() if each.phase not in ended}
-
-
 def _known(route: Route, view: RegistryView) -> KnownFlow:
     graph = parse_graph(route.text)
     topics = dict.fromkeys(route.topics, 1)
@@ -269,14 +243,4 @@ def _known(route: Route, view: RegistryView) -> KnownFlow:
 def _is_placed(view: RegistryView, routes: tuple[Route, ...]) -> bool:
     segments = {segment.id for route in routes for segment in parse_graph(route.text).segments}
     placed = {slot[0] for slot, each in view.placements.items() if each.host is not None}
-    return segments <= placed and _runs_at(view, {})
-
-
-def _runs_at(view: RegistryView, hosts: Mapping[str, str]) -> bool:
-    """Whether all partitions run where the registry says, and the named segments at these hosts."""
-    for slot, each in view.placements.items():
-        status = view.statuses.get(slot)
-        running = status is not None and (status.host, status.epoch, status.state) == (each.host, each.epoch, "running")
-        if each.host is not None and not (running and hosts.get(slot[0], each.host) == each.host):
-            return False
-    return True
+    return segments <= placed and runs_at(view, {})

@@ -5,7 +5,8 @@ from dataclasses import replace
 from placement.ants.enforcement import EnforcementAnt
 from placement.ants.measuring import Measured
 from placement.ants.routing import RoutingAnt
-from placement.leader_events import HotSpotAhead, Stayed
+from placement.leader_attempt import Reason
+from placement.leader_events import FlowChanged, HotSpotAhead, Stayed
 from placement.leader_params import LIVE_LEADER
 from placement.leader_phases import Phase
 from tests.unit.ants.leader_stage import PARAMS, Stage
@@ -32,6 +33,22 @@ def test_a_better_place_is_taken_though_it_is_not_better_by_beta() -> None:
         stage.report("y", "y", cost_ms=cost_ms)
         assert moves is bool(stage.sent(EnforcementAnt)), cost_ms
         assert moves is not bool(stage.found(Stayed)), cost_ms
+
+
+def test_a_look_without_need_gives_way_to_a_warning() -> None:
+    """Rates that grow begin one, with few scouts and beta asked for: just then the warning comes."""
+    stage = Stage(params=replace(PARAMS, look_at_drift=0.3)).placed("x", "x")
+    assert stage.leader.plan is not None
+    grown = [replace(source, rate_per_ms=2 * source.rate_per_ms) for source in stage.leader.flow.sources]
+    stage.tell(FlowChanged(replace(stage.leader.flow, sources=tuple(grown))))
+    assert stage.leader.course.attempt is not None
+    assert Reason.WATCH is stage.leader.course.attempt.reason
+    stage.tell(HotSpotAhead("x"))
+    assert stage.leader.course.attempt is not None
+    assert Reason.HOT is stage.leader.course.attempt.reason
+    before = stage.round
+    stage.tell(HotSpotAhead("x"))
+    assert before == stage.round, "and that is not begun again at every word"
 
 
 def test_warnings_in_a_row_send_ants_once_a_round() -> None:

@@ -18,8 +18,8 @@ def made(body: Any, *, error: float | None = 0.05, second: int = 998, batch: int
     return Model(key, second, 60, 50, error, 1, batch, body)
 
 
-def forecast(per_s: float = 300.0, error: float = 15.0) -> ForecastModel:
-    return ForecastModel("f", "kept", 100.0, (1, 10, 30), (120.0, per_s, 9_000.0), (5.0, error, 5.0))
+def forecast(per_s: float = 300.0, error: float = 15.0, now_per_s: float = 100.0) -> ForecastModel:
+    return ForecastModel("f", "kept", now_per_s, (1, 10, 30), (120.0, per_s, 9_000.0), (5.0, error, 5.0))
 
 
 def service(mean_us: float, host: str = "noc", cs2: float = 1.0) -> ServiceModel:
@@ -37,10 +37,18 @@ def modelled(*models: Model, lag: int = 0) -> FlowModel:
     )
 
 
-def test_the_rate_is_the_largest_forecast_until_ants_and_a_move_are_done() -> None:
-    """30 s ahead is beyond that."""
-    flow = modelled(made(forecast()))
-    assert 0.3 == pytest.approx(flow.flow.sources[0].rate_per_ms)
+@pytest.mark.parametrize(
+    ("told", "per_ms"),
+    [
+        pytest.param(forecast(300.0), 0.3, id="it grows; 30 s ahead is beyond that"),
+        pytest.param(forecast(110.0, now_per_s=900.0), 0.11, id="a spike that will be over"),
+        pytest.param(forecast(300.0, error=299.0), 0.12, id="so far ahead nobody knows"),
+    ],
+)
+def test_the_rate_is_what_is_forecast_for_when_ants_and_a_move_are_done(told: ForecastModel, per_ms: float) -> None:
+    """Priced at one second's count, flows whose rates vary by chance seemed to fit nowhere just when they had to go."""
+    flow = modelled(made(told))
+    assert per_ms == pytest.approx(flow.flow.sources[0].rate_per_ms)
     assert "modelled" == flow.origins["s", "rate_per_ms"]
 
 

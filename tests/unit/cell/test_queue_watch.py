@@ -159,3 +159,35 @@ def test_a_warning_is_said_at_once_again_after_some_seconds_and_taken_back() -> 
     assert last.in_s is None
     assert [] == told(warnings, [], 200.0)
     assert 1 == warnings.given
+
+
+def test_all_that_are_in_danger_from_a_queue_name_the_same_one_to_leave() -> None:
+    """Seen a moment apart, with rates that have changed: were others named each time, the host would soon be empty."""
+    spots = [near_two(7, 4), near_two(4, 7)]
+    answers = [each[0].leaving() for each in spots]
+    assert answers[0] != answers[1], "left to themselves they differ"
+    warnings = NearWarnings("h", PARAMS)
+    said = [
+        model.body
+        for now_s, seen, flow in ((100.0, spots[0], 0), (100.4, spots[1], 1))
+        for model in warnings.told([seen[flow]], now_ms=now_s * 1e3)
+    ]
+    leaving = [body.leavers for body in said if isinstance(body, HotSpotModel)]
+    assert [answers[0]] * 2 == leaving
+    [later] = warnings.told([spots[1][1]], now_ms=(100.4 + AGAIN_S) * 1e3)[:1]
+    assert isinstance(later.body, HotSpotModel)
+    assert answers[1] == later.body.leavers
+
+
+def near_two(first: int, second: int) -> list[Near]:
+    """Two flows to which so many come in a tenth of a second, on a host that does ten; both are in danger."""
+    host = Host([task(1), task(2)])
+    for number in range(50):
+        grown = number >= 30
+        host.now_s += PARAMS.look_s
+        host.tasks = [
+            on(each, came=came + 2 * grown, done=5) for each, came in zip(host.tasks, (first, second), strict=True)
+        ]
+        found = host.watch.look(host.tasks, now_s=host.now_s)
+    assert ["f1", "f2"] == [each.spot.flow for each in found]
+    return found

@@ -107,6 +107,16 @@ def test_where_one_is_not_enough_the_heaviest_go_first() -> None:
     assert ["a", "b"] == movers(outlook, ahead, spots[0]), "0.6 is left for c"
 
 
+def test_the_last_one_need_not_follow_those_who_leave() -> None:
+    """Two flows on a host whose queue no leaving empties in time: one goes, the other has the host to itself."""
+    outlook = world({("a", "x"): 0.8, ("b", "x"): 0.7}, bound_ms=500.0, backlog_ms=4_000.0)
+    ahead, spots = warn(outlook, [1.0, 1.0, 1.0])
+    assert ["a"] == movers(outlook, ahead, spots[0])
+    alone = world({("a", "x"): 1.5}, bound_ms=500.0, backlog_ms=4_000.0)
+    ahead, spots = warn(alone, [1.0, 1.0, 1.0])
+    assert ["a"] == movers(alone, ahead, spots[0]), "there may be a faster host"
+
+
 def test_company_is_who_shares_hosts_and_changes_for_all_of_them() -> None:
     before = world({("a", "x"): 0.1, ("b", "x"): 0.1, ("c", "y"): 0.1, ("a", "z"): 0.1}).company()
     assert {("x", "a"), ("x", "b"), ("z", "a")} == before["a"]

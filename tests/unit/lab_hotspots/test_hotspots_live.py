@@ -233,7 +233,7 @@ def test_who_reacts_hears_of_no_forecast() -> None:
     forecast = ForecastModel("f", "o", 1.0, (1,), (2.0,), (0.1,))
     assert is_ahead(model(forecast))
     assert is_ahead(model(spot("f", 1.0)))
-    assert is_ahead(model(spot("f", None)))
+    assert not is_ahead(model(spot("f", 0.0))), "the service says that it is broken"
     assert not is_ahead(cried("f", "o", "h1", None, now_s=100.0))
     assert not is_ahead(model(RateModel("f", "s", "o", 1.0, 1.0, 10)))
 

@@ -15,7 +15,6 @@ from services.host.cell.leaders import Leaders
 from services.host.inbox import FetchedBlock, joined
 from services.host.meter import Meter
 from services.host.task import Task
-from services.lab.hotspots.crier import is_cried
 from services.lab.hotspots.flows import DEAR, SERVICE_MS
 from services.lab.hotspots.processor import Processor
 from topics.messages import ForecastModel, HotSpotModel, Model
@@ -64,8 +63,8 @@ class ReactingLeaders(Leaders):
 
 
 def is_ahead(model: Model) -> bool:
-    """Whether a model is of what is to come."""
-    return isinstance(model.body, ForecastModel) or (isinstance(model.body, HotSpotModel) and not is_cried(model))
+    """Whether a model is of what is to come; of a bound that is broken it says 0 seconds, or None once it is kept."""
+    return isinstance(model.body, ForecastModel) or (isinstance(model.body, HotSpotModel) and bool(model.body.in_s))
 
 
 if __name__ == "__main__":
