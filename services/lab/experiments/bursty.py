@@ -19,6 +19,7 @@ from services.lab.experiments.placing import RULES
 from services.lab.experiments.self_optimisation import faster, is_move, watchful
 from services.lab.samples import Sample
 from services.lab.series import read_folder
+from services.lab.targets import AtMost, InOrder
 from services.lab.traces import TRACES, rate_factors, real_trace
 
 FLOWS = 10
@@ -131,6 +132,13 @@ BURSTY = Experiment(
     seeds=10,
     reading="Within one cool-down a damped flow may not go back at all; whether flows oscillate is told by the returns "
     "within ten",
+    targets=(
+        AtMost("moves straight back (A-B-A) within 15 s, damped", 0),
+        InOrder(
+            tuple(f"moves straight back (A-B-A) within 150 s, {how}" for how in ("damped", "undamped")), rising=True
+        ),
+        InOrder(tuple(f"mean latency, {how}" for how in ("damped", "undamped", "never moving")), rising=True),
+    ),
     takes_traces=True,
     x_label="time (s)",
     y_label="mean latency (ms)",

@@ -118,6 +118,6 @@ def test_kept_results_have_the_rows_that_targets_are_about() -> None:
     """A target whose row was renamed would be told as not measured for ever."""
     kept = Path(__file__).parents[3] / "docs" / "evidence"
     names = "ants/fig-2a", "ants/fig-2b", "ants/fig-3a", "ants/fig-3b", "ants/table-1", "ants/fig-4", "ants/real"
-    for name in (*names, "ants/faults", "strategies/centralised", "simulator/speed", "models/forecast"):
+    for name in (*names, "ants/bursty", "ants/faults", "strategies/centralised", "simulator/speed", "models/forecast"):
         found = read(kept / f"{name.replace('/', '-')}.json")
         assert [] == [target.says for target in EXPERIMENTS[name].targets if not target.found(found.rows)]
