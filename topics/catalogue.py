@@ -224,12 +224,12 @@ LATE = Topic(
 
 EDGE = Topic(
     name=names.EDGE,
-    purpose="records from one segment to the next, in blocks; a segment may be parked for a day and lose nothing",
+    purpose="records from one segment to the next, in blocks; a segment may stand still for a week and lose nothing",
     key=None,
     message=Block,
     format=Format.MSGPACK,
     partitions=None,
-    retention=Kept(for_ms=DAY_MS),
+    retention=Kept(for_ms=7 * DAY_MS),
     written_by=("host",),
     read_by=("host",),
     bytes_max=2 * RECORD_BYTES_MAX,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
-from topics.errors import MessageError
+from topics.errors import MessageError, OtherVersionError
 from topics.messages.base import Message, version_of
 
 M = TypeVar("M", bound=Message)
@@ -77,23 +77,33 @@ class Codec(Generic[M]):
         try:
             return self._decode(value)
         except UNREADABLE as fault:
-            raise self._bad(self._diagnosis(value, fault), topic, partition, offset) from fault
+            other_version = self._other_version(value)
+            if other_version is not None:
+                raise self._bad(other_version, topic, partition, offset, OtherVersionError) from fault
+            raise self._bad(str(fault), topic, partition, offset) from fault
 
-    def _diagnosis(self, value: bytes, fault: Exception) -> str:
-        """What is wrong with bytes that cannot be decoded: their version, if it can still be read and is not ours."""
+    def _other_version(self, value: bytes) -> str | None:
+        """What to do about bytes that cannot be decoded, if their version can still be read and is not ours."""
         try:
             peek = self._peek(value)
             version = peek.version if isinstance(peek, _Peek) else peek[0]
         except (*UNREADABLE, IndexError):
-            return str(fault)
+            return None
         if isinstance(version, int) and version > version_of(self.message):
             return f"it has version {version}; upgrade this reader"
         if isinstance(version, int) and version < version_of(self.message):
             return f"it has version {version}, which is no longer read; write it again with this version"
-        return str(fault)
+        return None
 
-    def _bad(self, problem: str, topic: str, partition: int | None, offset: int | None) -> MessageError:
-        return MessageError(topic=topic, partition=partition, offset=offset, expected=self.expected, problem=problem)
+    def _bad(
+        self,
+        problem: str,
+        topic: str,
+        partition: int | None,
+        offset: int | None,
+        kind: type[MessageError] = MessageError,
+    ) -> MessageError:
+        return kind(topic=topic, partition=partition, offset=offset, expected=self.expected, problem=problem)
 
 
 class _Nothing(msgspec.Struct, frozen=True, tag_field="version", tag=-1):

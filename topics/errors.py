@@ -4,7 +4,8 @@
 class MessageError(Exception):
     """Bytes that are not the message their topic promises, or a message that must not be written to its topic.
 
-    One type for every cause (truncated, wrong type, unknown version, too large): a reader has one thing to catch.
+    One type for every cause (truncated, wrong type, unknown version, too large): a reader has one thing to catch. Where
+    a reader would set aside what others made of its topic, it leaves OtherVersionError out.
     `partition` and `offset` are None when the message was about to be written.
     """
 
@@ -16,6 +17,10 @@ class MessageError(Exception):
         self.problem = problem
         where = f"{topic}, to be written" if offset is None else f"{topic}[{partition}] at offset {offset}"
         super().__init__(f"{where}: expected {expected}; {problem}")
+
+
+class OtherVersionError(MessageError):
+    """A message of ours that another version of this software wrote: nothing is wrong with it, but with its reader."""
 
 
 class TopicNameError(ValueError):

@@ -51,10 +51,11 @@ def drained(program: Program) -> Iterator[tuple[str, list[bytes], list[bytes | N
 def _changes(table: Table) -> Iterator[list[tuple[bytes, bytes | None]]]:
     if not isinstance(table.data, DiskDict):
         yield from table.drain_by(ENTRIES_MAX)
-    elif table.changed:
+    else:
         records = table.drain()
         table.data.settle(records)  # all of it at once: what it is not told, it would encode again
-        yield records
+        if records:
+            yield records
 
 
 def apply(program: Program, operator: str, records: Iterable[Record]) -> None:

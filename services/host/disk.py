@@ -45,7 +45,17 @@ class DiskDict(dict[Any, Any]):
         self._database = self._opened()
 
     def settle(self, records: Sequence[tuple[bytes, bytes | None]] = ()) -> None:
-        """Bring to disk what was drained from the table, and whatever else is only in memory."""
+        """Bring to disk what was drained from the table, and whatever else is only in memory.
+
+        Call it also when nothing has changed: what was only read takes memory, too.
+        """
+        if records or self._unsaved or self._removed:
+            self._save(records)
+        if self._cached_bytes > CACHED_BYTES_MAX:
+            super().clear()
+            self._cached_bytes = 0
+
+    def _save(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         batch = WriteBatch(raw_mode=True)
         told = {key for key, _ in records} if self._unsaved or self._removed else set()
         for key, value in records:
@@ -63,9 +73,6 @@ class DiskDict(dict[Any, Any]):
         self._write(batch)
         self._unsaved.clear()
         self._removed.clear()
-        if self._cached_bytes > CACHED_BYTES_MAX:
-            super().clear()
-            self._cached_bytes = 0
 
     def key_chunks(self, count: int) -> Iterator[list[Any]]:
         """All keys on disk, so many at a time; what changes meanwhile may be among them or not."""

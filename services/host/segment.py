@@ -177,12 +177,16 @@ class Segment:
             self._set(seat, "stopped")
 
     async def stop(self) -> None:
-        """Give all partitions up and end."""
-        await asyncio.gather(*(self.release(partition) for partition in sorted(self.seats)))
+        """Give all partitions up and end. What goes wrong with one is raised when the others have drained."""
+        releases = [self.release(partition) for partition in sorted(self.seats)]
+        released = await asyncio.gather(*releases, return_exceptions=True)
         await asyncio.gather(*(self.stand_down(partition) for partition in self.standbys))
         await end(self._background)
         await self._app.stop()
         await self._consumer.stop()
+        for each in released:
+            if isinstance(each, BaseException):
+                raise each
 
     async def _keep_running(self, seat: Seat) -> None:
         """Make the task and run it, again and again while it fails, until it is stopped or parked."""

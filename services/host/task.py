@@ -312,7 +312,7 @@ class Task:
         """One batch through the program, and all that comes of it to the writer, piece by piece."""
         pieces = self._slices.run(input_name, parcel.batch)
         self.meter.begun()
-        came_in = {input_name: len(records)}
+        came_in = {input_name: parcel.fetched}
         written, has_results = None, False
         while (outputs := await self._next(pieces)) is not None:
             self._failures += self._program.take_failures()

@@ -20,6 +20,7 @@ from services.operators.intake import SourceIntake
 from services.operators.table import Table
 from services.operators.watermark import InputWatermarks, Upstream
 from topics.catalogue import EDGE
+from topics.errors import MessageError, OtherVersionError
 from topics.messages import Origin
 
 NOBODY = -1
@@ -30,9 +31,10 @@ NOBODY = -1
 class Parcel:
     """What some fetched records became.
 
-    `originals`: the raw records of a source by offset, for dead letters. `born_ms`: when the last of the source's
-    records that it came from was written, the sample by which latency is measured; None if nobody knows. `size_bytes`:
-    of the records' values. `dropped`: late or unreadable ones that another segment sets aside.
+    `originals`: the raw records that can't be read, by offset, for dead letters. `born_ms`: when the last of the
+    source's records that it came from was written, the sample by which latency is measured; None if nobody knows.
+    `size_bytes`: of the records' values. `dropped`: late or unreadable ones that another segment sets aside. `fetched`:
+    how many records it was; none if only time has moved on.
     """
 
     batch: Batch
@@ -43,6 +45,7 @@ class Parcel:
     born_ms: int | None = None
     size_bytes: int = 0
     dropped: int = 0
+    fetched: int = 0
 
 
 class TaskInput:
@@ -168,15 +171,21 @@ class TaskInputs:
             born_ms if born_ms >= 0 else None,
             size_bytes,
             dropped,
+            len(records),
         )
 
     def _from_edge(self, name: str, each: TaskInput, record: Record, now_ms: int) -> Parcel:
         at = each.at
-        block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)
+        try:
+            block = EDGE.codec.decode(record.value, topic=at.topic, partition=at.partition, offset=record.offset)
+        except OtherVersionError:
+            raise  # it is one of ours, and holds what must not be lost: it waits for a host that can read it
+        except MessageError as error:
+            return self._foreign(name, at, record, str(error))
         if block.segment != each.plan.writer:
             # What a former revision's segment computed; the present one sends all of it anew.
             nothing = Batch.empty(self.watermark_ms(name))
-            return Parcel(nothing, nothing, [], Origin(block.origin_topic, block.origin_partition, 0))
+            return Parcel(nothing, nothing, [], Origin(block.origin_topic, block.origin_partition, 0), fetched=1)
         if block.partition >= each.plan.upstream_partitions:
             raise NewWriterError(
                 f"{at.topic}[{at.partition}]: partition {block.partition} of {block.segment} writes to it, and "
@@ -188,7 +197,22 @@ class TaskInputs:
         if rests(record.headers):
             self._watermarks.rest(name, block.partition)
         origin = Origin(block.origin_topic, block.origin_partition, 0)
-        return Parcel(batch, late, [], origin, born_ms=read_born(record.headers), size_bytes=len(record.value))
+        return Parcel(
+            batch, late, [], origin, born_ms=read_born(record.headers), size_bytes=len(record.value), fetched=1
+        )
+
+    def _foreign(self, name: str, at: TopicPartition, record: Record, error: str) -> Parcel:
+        """Nobody but hosts should write to an edge, but anybody can: it is set aside, and holds up none of ours."""
+        nothing = Batch.empty(self.watermark_ms(name))
+        return Parcel(
+            nothing,
+            nothing,
+            [Failure(name, record.offset, error, record.value)],
+            Origin(at.topic, at.partition, record.offset),
+            {record.offset: record},
+            size_bytes=len(record.value or b""),
+            fetched=1,
+        )
 
 
 def _offsets(records: list[Record]) -> Sequence[int]:

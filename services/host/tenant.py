@@ -196,12 +196,16 @@ class Tenant:
         return segment
 
     async def _end(self) -> None:
-        if self.segment is not None:
-            segment, self.segment, self._planned = self.segment, None, None
-            for partition in segment.standbys:
-                self._house.reports.stood_down(self.segment_id, partition)
+        if self.segment is None:
+            return
+        segment, self._planned = self.segment, None
+        for partition in segment.standbys:
+            self._house.reports.stood_down(self.segment_id, partition)
+        try:
             await segment.stop()
             await asyncio.gather(*self._leaving.values(), *self._standing_down, return_exceptions=True)
+        finally:
+            self.segment = None  # not before: what it drains it still holds, and others wait for it
             self._house.reports.remove(segment)
 
     def _tell(self, _segment: Segment, seat: Seat) -> None:

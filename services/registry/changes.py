@@ -1,7 +1,7 @@
 """What must be written to the registry for a flow to run, move or end. Pure: a view goes in, messages come out."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -99,15 +99,35 @@ def withdrawn(view: RegistryView, name: str, *, now_ms: int) -> list[Entry]:
 
 
 def assigned(
-    view: RegistryView, slot: Slot, host: str, *, now_ms: int, standbys: Sequence[str] | None = None
+    view: RegistryView,
+    slot: Slot,
+    host: str,
+    *,
+    now_ms: int,
+    standbys: Sequence[str] | None = None,
+    living: Collection[str] = (),
 ) -> Placement:
-    """One slot on another host, with the next epoch. The standbys stay as they are unless others are given."""
+    """One slot on another host, with the next epoch. The standbys stay as they are unless others are given.
+
+    A former owner that is among the `living` drains before the new one begins; whoever writes this takes its name back
+    (`let_go`) when it has. Any other is fenced at once.
+    """
     before = view.placements[slot]
     others = before.standbys if standbys is None else standbys
     followers = tuple(name for name in dict.fromkeys(others) if name != host)
+    origin = before.host if before.host != host and before.host in living else None
     return msgspec.structs.replace(
-        before, host=host, epoch=before.epoch + 1, placed_ms=now_ms, standbys=followers, origin=None
+        before, host=host, epoch=before.epoch + 1, placed_ms=now_ms, standbys=followers, origin=origin
     )
+
+
+def let_go(view: RegistryView, placements: Iterable[Placement]) -> list[Entry]:
+    """Nobody waits for the former owners of these any more. What has been written anew since is left alone."""
+    return [
+        (catalogue.PLACEMENTS, msgspec.structs.replace(each, origin=None))
+        for each in placements
+        if each.origin is not None and view.placements.get((each.segment, each.partition)) == each
+    ]
 
 
 def flow_of(view: RegistryView, name: str) -> FlowRevision:

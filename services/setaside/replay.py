@@ -16,6 +16,7 @@ from services.registry.errors import RegistryError
 from services.registry.snapshot import TIMEOUT_S, read_to_end, reader
 from services.setaside import bookmark
 from services.setaside.letters import Letter
+from topics import names
 from topics.messages import Origin
 from topics.names import landmark_topic
 
@@ -66,6 +67,8 @@ def choose(bootstrap: str, letters: Iterable[Letter], *, first: int = 0) -> Iter
             yield Skipped(each.number, f"unreadable: {each.unreadable}")
         elif each.letter.computed == "several":
             yield Skipped(each.number, "computed from several records: there is no one record to send again")
+        elif names.parse(names.EDGE, each.letter.origin.topic) is not None:
+            yield Skipped(each.number, "a stranger's record on an edge between segments: it would be set aside again")
         elif _place(each.letter.origin) in seen:
             yield Skipped(each.number, "its record is already sent for an earlier letter")
         else:

@@ -175,7 +175,11 @@ def test_commands_run_assign_and_show_a_flow(pair: Any, stage: Callable, tmp_pat
         *("assign", flow.name, "--segment", "large", "--partition", "0", "--host", pair.name("b")),
         bootstrap=flow.bootstrap,
     )
-    assert [(pair.name("b"), 2)] == [(each["host"], each["epoch"]) for each in moved["assigned"]]
+    assert [(pair.name("b"), 2, pair.name("a"))] == [
+        (each["host"], each["epoch"], each["origin"]) for each in moved["assigned"]
+    ]
+    placed = [each for each in read_registry(flow.bootstrap).placements.values() if each.flow == flow.name]
+    assert [(pair.name("b"), None)] * 2 == [(each.host, each.origin) for each in placed], "nobody is waited for now"
     flow.feed(orders(500))
     flow.until_results(200)
     flow.until(lambda: ("running", 2, [pair.name("b")]) == listed(flow), "it is listed as running on b")

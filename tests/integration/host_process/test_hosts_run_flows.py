@@ -108,7 +108,7 @@ def wanted_results(records: Sequence[dict]) -> int:
 
 
 def move(flow: Any, slots: Iterable[Slot], host: str, *, standbys: Sequence[str] = ()) -> dict[Slot, Placement]:
-    """Gives slots to a host by the registry, as `stigmergy assign` does, and waits until they run there."""
+    """Gives slots to a host by the registry, as `stigmergy assign --no-wait` does, and waits until they run there."""
     view = read_registry(flow.bootstrap)
     now_ms = time.time_ns() // 1_000_000
     moved = {slot: assigned(view, slot, host, now_ms=now_ms, standbys=standbys) for slot in slots}

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from services.cli import assign, authority, run, withdraw
+from services.cli.settling import Settled
 from services.registry.errors import RegistryError
 from services.registry.view import RegistryView
 from tests.unit.registry_messages import registration
@@ -30,7 +31,7 @@ class Registry:
 
     def read(self, *_: object) -> RegistryView:
         view = RegistryView()
-        for message in (FLOW, HOST, PLACED):
+        for message in (FLOW, HOST, PLACED, *self.written):
             view.take(message)
         return view
 
@@ -77,6 +78,20 @@ def test_assign_works_where_no_instance_is_active(registry: Registry) -> None:
     done = invoke(assign.app, "talk", "--segment", "tcp", "--host", "b", "--no-wait")
     assert 0 == done.exit_code, done.output
     assert [("b", 4)] == [(each.host, each.epoch) for each in registry.written]
+
+
+@pytest.mark.parametrize(("living", "origins"), [({"a", "b"}, ["a", None]), ({"b"}, [None])])
+def test_assign_lets_a_living_owner_drain_and_takes_its_name_back(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, living: set[str], origins: list[str | None]
+) -> None:
+    """Left in the registry, the name would make the new owner wait for a word at every restart."""
+    monkeypatch.setattr(assign, "live_hosts", lambda *_, **__: living)
+    monkeypatch.setattr(assign, "wait_running", lambda *_, **__: Settled({}))
+    done = invoke(assign.app, "talk", "--segment", "tcp", "--host", "b")
+    assert 0 == done.exit_code, done.output
+    assert [("b", 4, origin) for origin in origins] == [
+        (each.host, each.epoch, each.origin) for each in registry.written
+    ]
 
 
 def test_run_refuses_and_names_submit(registry: Registry, tmp_path: Path) -> None:

@@ -122,6 +122,23 @@ def test_what_a_killed_host_left_is_removed_and_what_a_living_one_has_is_not(tmp
     assert [] == list(tmp_path.iterdir())
 
 
+def test_what_is_only_read_does_not_stay_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of nothing but duplicates changes nothing: each key that it looked up stayed until something did."""
+    monkeypatch.setattr(disk, "CACHED_BYTES_MAX", 100 * disk.ENTRY_BYTES)
+    deduped = program()
+    state = DiskState(deduped, folder / "state")
+    kept = deduped.tables["once/kept"].data
+    most = 0
+    for again in (False, True):
+        for first in range(0, 2_000, 50):
+            values = [{"id": i, "k": "k", "n": 1, "ts": 1} for i in range(first, first + 50)]
+            deduped.process("s", Batch(values, [None] * 50, [1] * 50, range(first, first + 50), 0))
+            assert again != any(operator == "once" for operator, _, _ in drained(deduped))
+            most = max(most, dict.__len__(kept))
+    assert most <= 150  # up to the limit, and what came since the drain that found it below
+    state.close()
+
+
 GROWING = """
 import sys
 from pathlib import Path

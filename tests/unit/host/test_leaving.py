@@ -5,6 +5,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+from aiokafka.errors import KafkaError
+
 from services.host.seat import Seat
 from services.host.segment import Segment
 from services.host.task_context import TaskContext
@@ -110,3 +113,26 @@ def test_a_partition_that_two_give_up_at_a_time_can_be_taken_again(plan: Any, tm
         await segment._consumer.stop()
 
     asyncio.run(asyncio.wait_for(story(), timeout=20))
+
+
+def test_what_goes_wrong_with_one_partition_is_told_when_the_others_have_drained(plan: Any, tmp_path: Path) -> None:
+    """Its tenant forgets the segment then; what still drained would be said to be drained."""
+
+    async def story() -> None:
+        segment = Segment(plan(), TaskContext("127.0.0.1:1"), data_folder=tmp_path, on_state=lambda *_: None)
+        segment.seats = {0: Seat(0, 1), 1: Seat(1, 1)}
+        given_up = []
+
+        async def release(partition: int) -> None:
+            if partition == 0:
+                raise KafkaError("not now")
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+            given_up.append(partition)
+
+        segment.release = release  # type: ignore[method-assign]
+        with pytest.raises(KafkaError, match="not now"):
+            await asyncio.wait_for(segment.stop(), timeout=20)
+        assert [1] == given_up
+
+    asyncio.run(story())

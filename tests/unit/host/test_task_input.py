@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from aiokafka import TopicPartition
 
@@ -11,6 +12,7 @@ from services.host.segment_plan import Input
 from services.host.task_input import TaskInputs
 from services.operators.batch import Batch
 from topics.catalogue import EDGE
+from topics.errors import OtherVersionError
 from topics.flow.specs import Source
 from topics.messages import Block
 
@@ -75,27 +77,29 @@ def test_records_keep_their_offsets_also_where_there_are_gaps(offsets: tuple[int
     assert [offsets[0], offsets[2]] == list(parcel.batch.offsets)
 
 
+EDGE_INPUT = Input("paid", "edge", 1, None, None, 1, None, writer="shop.new")
+
+
+def block(segment: str, time_ms: int, offset: int = 0) -> SimpleNamespace:
+    sent = Block(
+        segment=segment,
+        partition=0,
+        epoch=1,
+        origin_topic="sales",
+        origin_partition=0,
+        values=[{"town": "Bath"}],
+        keys=[None],
+        times_ms=[time_ms],
+        offsets=[0],
+        watermark_ms=time_ms,
+    )
+    return SimpleNamespace(value=EDGE.codec.encode(sent, topic="edge"), offset=offset, headers=())
+
+
 def test_what_another_revision_s_segment_left_on_an_edge_is_passed_over() -> None:
     """A reader that begins anew finds blocks of the filter before: counted, they would be wrong, and the time that they
     tell would make all that the new filter sends late."""
-    edge = Input("paid", "edge", 1, None, None, 1, None, writer="shop.new")
-
-    def block(segment: str, time_ms: int) -> SimpleNamespace:
-        sent = Block(
-            segment=segment,
-            partition=0,
-            epoch=1,
-            origin_topic="sales",
-            origin_partition=0,
-            values=[{"town": "Bath"}],
-            keys=[None],
-            times_ms=[time_ms],
-            offsets=[0],
-            watermark_ms=time_ms,
-        )
-        return SimpleNamespace(value=EDGE.codec.encode(sent, topic="edge"), offset=0, headers=())
-
-    inputs = TaskInputs([edge], 0)
+    inputs = TaskInputs([EDGE_INPUT], 0)
     old, new = inputs.read("paid", [block("shop.old", 9_000), block("shop.new", 1_000)], now_ms=0)
     assert ([], []) == (list(old.batch.values), list(old.late.values))
     assert ([{"town": "Bath"}], 1_000) == (list(new.batch.values), new.batch.watermark_ms)
@@ -109,6 +113,28 @@ def test_what_is_late_since_its_input_was_given_up_keeps_all_its_fields(slots: b
     record = SimpleNamespace(value=b'{"ts":1,"unread":[2]}', key=None, timestamp=1, offset=0, headers=())
     (parcel,) = inputs.read("packets", [record], now_ms=0)
     assert ([], [{"ts": 1, "unread": [2]}]) == (list(parcel.batch.values), list(parcel.late.values))
+
+
+@pytest.mark.parametrize("value", [None, b"", b'{"town": "Bath"}', b"\xff\xfe"])
+def test_what_somebody_else_wrote_to_an_edge_is_set_aside_alone(value: bytes | None) -> None:
+    """It parked its reader for good. Time does not move by it, and what comes behind it has its turn."""
+    inputs = TaskInputs([EDGE_INPUT], 0)
+    foreign = SimpleNamespace(value=value, key=b"k", timestamp=1, offset=1, headers=())
+    before, between, after = inputs.read(
+        "paid", [block("shop.new", 1_000), foreign, block("shop.new", 2_000, offset=2)], now_ms=0
+    )
+    assert ([1], {1: foreign}) == ([failure.offset for failure in between.failures], between.originals)
+    assert ("edge", 0, 1) == (between.origin.topic, between.origin.partition, between.origin.offset)
+    assert ([], 1_000) == (list(between.batch.values), between.batch.watermark_ms)
+    assert [1_000, 2_000] == [each.batch.watermark_ms for each in (before, after)]
+    assert 3 == inputs.by_name["paid"].next_offset
+
+
+def test_a_block_of_another_version_is_no_stranger_s() -> None:
+    """In the middle of an upgrade a host would set aside all that those before it send; it waits to be upgraded."""
+    newer = msgspec.msgpack.encode([2, *msgspec.msgpack.decode(block("shop.new", 1_000).value)[1:-1], "other"])
+    with pytest.raises(OtherVersionError, match="it has version 2; upgrade this reader"):
+        list(TaskInputs([EDGE_INPUT], 0).read("paid", [SimpleNamespace(value=newer, offset=0, headers=())], now_ms=0))
 
 
 AT_5_S = SimpleNamespace(value=b'{"ts":5000}', key=None, timestamp=1, offset=0, headers=())

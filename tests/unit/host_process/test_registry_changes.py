@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
-from services.registry.changes import assigned, flow_of, submitted, withdrawn
+from services.registry.changes import assigned, flow_of, let_go, submitted, withdrawn
 from services.registry.errors import RegistryError
 from services.registry.spread import spread
 from services.registry.view import RegistryView
+from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.messages import FlowRevision, Placement
 
@@ -95,6 +97,26 @@ def test_an_assignment_has_the_next_epoch(placement: Callable, tell: Callable) -
     tell(view, placement(epoch=7))
     moved = assigned(view, ("shop.1", 0), "b", now_ms=3)
     assert ("b", 8, 3) == (moved.host, moved.epoch, moved.placed_ms)
+
+
+def test_a_former_owner_that_lives_is_to_drain(placement: Callable, tell: Callable) -> None:
+    """Fenced in the middle of a batch, it would have that done again; one that is gone nobody waits for."""
+    view, slot = RegistryView(), ("shop.1", 0)
+    tell(view, placement(host="a"))
+    assert "a" == assigned(view, slot, "b", now_ms=3, living={"a", "b"}).origin
+    assert assigned(view, slot, "b", now_ms=3, living={"b"}).origin is None
+    assert assigned(view, slot, "a", now_ms=3, living={"a", "b"}).origin is None  # it drains itself
+
+
+def test_when_it_has_drained_nobody_waits_for_it_any_more(placement: Callable, tell: Callable) -> None:
+    """At each restart the new owner would; but what somebody has written meanwhile stands."""
+    view, slot = RegistryView(), ("shop.1", 0)
+    tell(view, placement(host="a"))
+    moved = assigned(view, slot, "b", now_ms=3, living={"a"})
+    tell(view, moved)
+    assert [(catalogue.PLACEMENTS, msgspec.structs.replace(moved, origin=None))] == let_go(view, [moved])
+    tell(view, assigned(view, slot, "c", now_ms=4, living={"b"}))
+    assert [] == let_go(view, [moved])
 
 
 def test_a_standby_that_takes_over_is_none_any_more(placement: Callable, tell: Callable) -> None:

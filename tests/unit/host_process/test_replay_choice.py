@@ -10,6 +10,7 @@ from services.setaside import replay
 from services.setaside.letters import Letter
 from services.setaside.replay import Original, Replay, Skipped, choose
 from topics.messages import DeadLetter, Header, Origin
+from topics.names import edge_topic
 
 
 def letter(number: int, offset: int = 0, **more: Any) -> Letter:
@@ -36,6 +37,12 @@ def test_what_was_computed_from_several_records_is_not_sent() -> None:
     """There is no one record that would make it again, and the origin's offset is none."""
     (skipped,) = choose("nowhere:1", [letter(0, computed="several")])
     assert "several" in skipped.why
+
+
+def test_what_somebody_wrote_to_an_edge_is_not_sent_there_again() -> None:
+    """No host can read it; rows that came by an edge have their origin in a source."""
+    (skipped,) = choose("nowhere:1", [letter(0, origin=Origin(edge_topic("f", "a", "b", 0), 0, 7))])
+    assert "stranger" in skipped.why
 
 
 def test_an_unreadable_letter_is_told() -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from topics.catalogue import FLOWS, HOSTS, LATE, METRICS_HOSTS, PLACEMENTS, SEGMENTS_STATUS
-from topics.errors import MessageError
+from topics.errors import MessageError, OtherVersionError
 from topics.messages import HostMetrics, HostRegistration, LateRecord, Moments, Origin, Placement, SegmentStatus
 
 PLACEMENT = Placement(
@@ -92,8 +92,15 @@ def test_bad_bytes_give_the_typed_error_with_their_fault(value: bytes | None, pr
 
 def test_an_unknown_version_is_named_even_where_its_fields_differ() -> None:
     """The fields of a version that we do not know are not worth complaining about."""
-    with pytest.raises(MessageError, match="it has version 9; upgrade this reader"):
+    with pytest.raises(OtherVersionError, match="it has version 9; upgrade this reader"):
         decode_placement(b'{"shape":"other","version":9}')
+
+
+def test_what_is_wrong_with_our_own_version_is_no_other_version() -> None:
+    """Who sets aside what strangers write must know it from what a later version of ours has written."""
+    with pytest.raises(MessageError) as caught:
+        decode_placement(b'{"shape":"other","version":1}')
+    assert not isinstance(caught.value, OtherVersionError)
 
 
 def test_a_field_from_the_future_is_skipped() -> None:

@@ -1,10 +1,13 @@
 """Two sides of each story: a plain Faust program, and our host with a flow that does the same."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,14 +15,20 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from services.registry.changes import withdrawn
+from services.registry.changes import assigned, withdrawn
 from services.registry.snapshot import read_registry, read_to_end, reader
+from services.registry.view import Slot
 from tests.waiting import until
+from topics import catalogue
 from topics.flow.file import parse_graph
+from topics.messages import Placement
 
 PLAIN = Path(__file__).with_name("plain.py")
 PATIENCE_S = 150.0
 """Plain Faust's consumer group needs a minute to miss a member that was killed."""
+TRIES_MAX = 100
+PROMPT_S = 0.02
+"""A result is written after some of these, and committed after some more."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
@@ -104,6 +113,14 @@ class Side:
     def read(self, topic: str) -> list[bytes]:
         with reader(self.bootstrap) as consumer:
             return [record.value() or b"" for record in read_to_end(consumer, [TopicPartition(topic, 0)])]
+
+    def written(self) -> list[int]:
+        """All results that a reader of uncommitted records has ever seen, in order."""
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "test", "enable.auto.commit": False}
+        settings |= {"enable.partition.eof": True, "isolation.level": "read_uncommitted", "log_level": 0}
+        with closing(Consumer(settings)) as consumer:
+            records = list(read_to_end(consumer, [TopicPartition(self.sink, 0)]))
+        return [json.loads(record.value() or b"")["n"] for record in records]
 
     def committed(self) -> int:
         """The offset from which a new owner would go on."""
@@ -192,6 +209,32 @@ class Ours(Side):
 
     def restart(self) -> None:
         self.hosts.start("a", extra=["--allow", f"{self.folder}/"])
+
+    def freeze_with_results_in_hand(self) -> int:
+        """Feeds 1, 2, 3... until host a stands still with a result that it has written and not committed; the last."""
+        for fed in range(1, TRIES_MAX + 1):
+            self.feed([fed])
+            time.sleep(PROMPT_S * (1 + fed % 10))
+            self._signal(signal.SIGSTOP)
+            if fed in self.written() and fed not in self.results():
+                return fed
+            self.thaw()
+        raise AssertionError(f"host a never stood still with a result in hand, in {TRIES_MAX} tries")
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        self.hosts.running["a"].send_signal(number)
+
+    def move(self, short: str) -> dict[Slot, Placement]:
+        """To another host, as moves do it: the registry says who is to drain, and the new owner waits for that."""
+        view, slot = read_registry(self.bootstrap), (self.segment, 0)
+        former = str(view.placements[slot].host)
+        moved = assigned(view, slot, self.hosts.name(short), now_ms=time.time_ns() // 1_000_000, living={former})
+        assert moved.origin == former
+        self.stage.write((catalogue.PLACEMENTS, moved))
+        return {slot: moved}
 
 
 @pytest.fixture
