@@ -31,7 +31,6 @@ class Decoder:
         self._read = self._whole
         # A level takes two bytes in JSON, one in MessagePack: what is not longer than this cannot be too deep.
         self._shallow_bytes = LEVELS_MAX * (2 if codec == "json" else 1)
-        self._has_slots = slots
         if slots:
             assert fields is not None, "who reads by name knows the names"
             kinds = [(name, Any, None) for name in sorted(fields)]
@@ -60,7 +59,7 @@ class Decoder:
         try:
             return self._checked(raw, self._whole)
         except _BROKEN:  # Broken in a field that nobody had looked at.
-            return self._object(self._read(raw))
+            return _object(self._read(raw))
 
     def _one_by_one(self, raws: Sequence[bytes | None]) -> tuple[list[Value], dict[int, str]]:
         values: list[Value] = []
@@ -83,10 +82,12 @@ class Decoder:
 
     def _is_too_deep(self, raw: bytes | None, value: Value) -> bool:
         assert raw is not None, "a tombstone is never decoded"
-        return len(raw) > self._shallow_bytes and is_too_deep(self._object(value))
+        return len(raw) > self._shallow_bytes and is_too_deep(_object(value))
 
-    def _object(self, value: Any) -> Value:
-        return msgspec.structs.asdict(value) if self._has_slots else value
+
+def _object(value: Any) -> Value:
+    """A record with entries, whether it has slots or not."""
+    return value if type(value) is dict else msgspec.structs.asdict(value)
 
 
 def _reader(codec: Codec, kind: Any) -> Read:

@@ -90,6 +90,8 @@ def test_slots_are_bounded_in_depth_and_broken_ones_still_become_objects() -> No
     values, errors = decoder.decode([b'{"a":1}', deep, b'{"\\u0061":"' + b"x" * 10_000 + b'"}'])
     assert ([1, "x" * 10_000], [1]) == ([value.a for value in values], list(errors))
     assert {"a": 1} == decoder.whole(b'{"a": 1, "b": "\xff"}')
+    long = {"a": 1, "b": "x" * 10_000}
+    assert long == decoder.whole(msgspec.json.encode(long)), "its depth is looked at, too"
 
 
 def batch(*values: dict) -> Batch:
