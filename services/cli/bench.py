@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from services.cli.outputs import NotWritableError, refuse, require_writable
 from services.cli.screen import errors
 from services.lab.results import Results, results, write
 from services.operators.collector import collect_rarely
@@ -16,7 +17,18 @@ from services.settings import load_settings
 
 app = typer.Typer(help="Measure what the parts can do on this machine.", no_args_is_help=True)
 
-JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the results to this file.")]
+
+def _writable(json_file: Path | None) -> Path | None:
+    try:
+        require_writable(json_file, None)
+    except NotWritableError as error:
+        refuse(error)
+    return json_file
+
+
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", help="Also write the results to this file.", callback=_writable)
+]
 
 
 @app.callback()
@@ -61,9 +73,12 @@ def dataplane(
     json_file: JsonOption = None,
 ) -> None:
     """Hosts against plain Faust, Quix Streams, Bytewax and a bare loop: speed, latency, recovery, cost at rest."""
+    from services.lab.dataplane.jvm import PROGRAMS
     from services.lab.dataplane.measures import MEASURES, SIDES, Params, measure
 
     chosen, others = _chosen(only, "measure", MEASURES), _chosen(sides, "side", SIDES)
+    if not jvm and (absent := [name for name in others if name in PROGRAMS]):
+        raise typer.BadParameter(f"{absent[0]} runs on the JVM; add --jvm (needs a JDK), or leave it out of --sides")
     with errors.status("starting a broker") as status:
         rows = measure(
             Params(

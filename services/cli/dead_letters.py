@@ -1,6 +1,7 @@
 """`stigmergy dead-letters`: look at the records that a flow could not process, and send them again."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -37,12 +38,14 @@ def list_letters(
 ) -> None:
     """List a flow's dead letters: number, origin, operator, error."""
     address = _address(bootstrap, home, flow)
-    letters = list(read_letters(address, flow))
-    shown = letters[-limit:]
+    count, shown = 0, deque[Letter](maxlen=limit)
+    for each in read_letters(address, flow):
+        count += 1
+        shown.append(each)
     if as_json:
-        print_json({"flow": flow, "count": len(letters), "letters": [_values(each) for each in shown]})
+        print_json({"flow": flow, "count": count, "letters": [_values(each) for each in shown]})
         return
-    if not letters:
+    if not count:
         console.print(f"{flow} has no dead letters.")
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -51,8 +54,8 @@ def list_letters(
     for each in shown:
         table.add_row(*_cells(each))
     console.print(table)
-    if len(letters) > len(shown):
-        console.print(f"[dim]{len(letters) - len(shown)} older ones are not shown; see them with --limit[/dim]")
+    if count > len(shown):
+        console.print(f"[dim]{count - len(shown)} older ones are not shown; see them with --limit[/dim]")
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from services.cli.cluster import BootstrapOption, bootstrap_of, known_redis
-from services.cli.options import HomeOption, SilentOption
+from services.cli.options import HomeOption, PortOption, SilentOption
 from services.cluster_key import read_key
 from services.embedded.home import Home
 from services.settings import check_host_name, load_settings
@@ -27,7 +27,7 @@ def host(
         Path | None, typer.Option(help="File with the cluster's key.", show_default="the running stack's")
     ] = None,
     silent: SilentOption = None,
-    port: Annotated[int | None, typer.Option(help="Port of /health and /metrics.")] = None,
+    port: PortOption = None,
     state_folder: Annotated[
         Path | None, typer.Option(help="For flows with state: disk.", show_default="a temporary folder")
     ] = None,

@@ -119,6 +119,7 @@ def _tell(fault: Exception) -> tuple[ExitCode, str, str] | None:
     """The exit code, what happened and what to do next; None: it is a bug, and its traceback is wanted."""
     from services.embedded.errors import AlreadyRunningError, NotRunningError, StackError
     from services.lab.dataplane.ground import BenchError
+    from services.process.health import CannotListenError
     from services.registry.errors import RegistryError
     from services.settings import SettingsError
 
@@ -128,8 +129,9 @@ def _tell(fault: Exception) -> tuple[ExitCode, str, str] | None:
         StackError: ExitCode.FAILURE,
         SettingsError: ExitCode.USAGE,
         RegistryError: ExitCode.FAILURE,
+        CannotListenError: ExitCode.FAILURE,
     }
-    if isinstance(fault, StackError | SettingsError | RegistryError):
+    if isinstance(fault, StackError | SettingsError | RegistryError | CannotListenError):
         code = next(code for kind, code in table.items() if isinstance(fault, kind))
         return code, fault.what, fault.remedy
     if isinstance(fault, BenchError):

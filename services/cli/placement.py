@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from services.cli.cluster import BootstrapOption, bootstrap_of
-from services.cli.options import HomeOption, SilentOption
+from services.cli.options import HomeOption, PortOption, SilentOption
 from services.settings import load_settings
 
 app = typer.Typer()
@@ -16,7 +16,7 @@ def placement(
     *,
     name: Annotated[str, typer.Option(envvar="STIGMERGY_NAME", help="The instance's name.")],
     silent: SilentOption = None,
-    port: Annotated[int | None, typer.Option(help="Port of /health and /metrics.")] = None,
+    port: PortOption = None,
     bootstrap: BootstrapOption = None,
     home: HomeOption = None,
 ) -> None:

@@ -17,8 +17,9 @@ from services.cli.flows import look_at_flows, trouble_lines
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import console, print_json
 from services.cli.tally import WINDOW_S, HostLine, OperatorLine, Tally
+from services.registry.changes import flow_of
 from services.registry.liveness import next_report_ms
-from services.registry.snapshot import TIMEOUT_S, offsets_since, reader
+from services.registry.snapshot import TIMEOUT_S, offsets_since, read_registry, reader
 from services.settings import SILENT_S
 from topics import catalogue
 from topics.errors import MessageError
@@ -44,6 +45,8 @@ def top(
 ) -> None:
     """Watch operators and hosts live: records a second, service time, wait, latency, lag, state. Ctrl-C ends it."""
     cluster = cluster_of(bootstrap, home)
+    if flow is not None:
+        flow_of(read_registry(cluster.bootstrap), flow)
     if not once and not as_json:
         watch(cluster, flow=flow)
         return

@@ -16,7 +16,7 @@ from services.demo.furnish import submit_demo
 from services.demo.packets import packets
 from services.embedded.furniture import DEMO_SOURCE, make_topics
 from services.logs import configure_logs
-from services.process.health import HealthServer, plain
+from services.process.health import HealthServer, plain, port_number
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--later-per-second", type=float, help="the rate after a while; the same if not given")
     parser.add_argument("--rises-after", type=float, default=60.0, help="seconds until the rate changes")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--port", type=int, help="loopback port of /health")
+    parser.add_argument("--port", type=port_number, help="loopback port of /health")
     parser.add_argument("--submit-at", metavar="REGION", help="make the topic and submit the flow first")
     given = parser.parse_args()
     configure_logs()

@@ -1,7 +1,7 @@
 """What the blocks on edge topics tell beside their records, as Kafka headers.
 
-- When the source record behind a block was written: latency is measured by it. Each block tells it of one record, the
-  last that went into its batch: a sample, at no cost for the others.
+- When the source record behind a block was written: latency is measured by it. Each block tells it of one record of
+  those that went into its batch: a sample, at no cost for the others.
 - That their sender rests: all that it reads is idle, so nobody needs to wait for it until it speaks again. Only the
   sender can know that. A silent sender may as well be a host that is down, whose records are still to come.
 """

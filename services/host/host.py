@@ -30,7 +30,7 @@ from services.host.wanted import Wanted, wanted_of
 from services.isolated.caller import IsolationParams
 from services.process.broker import Broker
 from services.process.clock import BrokerClock
-from services.process.health import METRICS_TYPE, HealthServer, Page, plain
+from services.process.health import METRICS_TYPE, HealthServer, Page, plain, reached_at
 from services.registry.follow import RegistryFollower
 from services.registry.view import RegistryView, Slot
 from services.settings import LOOPBACK
@@ -130,6 +130,7 @@ class Host:
         self._handed: dict[Slot, int] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self._is_registered = False
+        self._is_ready = False
         self._replaced_by: str | None = None
 
     def stop(self) -> None:
@@ -137,7 +138,7 @@ class Host:
         self._stop.set()
 
     async def run(self) -> None:
-        """From the first connection to the last commit. Raises ReplacedError."""
+        """From the first connection to the last commit. Raises ReplacedError and CannotListenError."""
         with own_folder(self.params.state_folder) as folder:
             house = House(
                 context=replace(self._context, state_folder=folder),
@@ -162,10 +163,8 @@ class Host:
                 ]
                 stack.push_async_callback(_cancelled, background)
                 await self._register()
-                if self.params.port is not None:
-                    pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
-                    await stack.enter_async_context(HealthServer(self.params.port, pages, listen=self.params.listen))
                 self._arrange(house)
+                self._is_ready = True
                 log.info("host is ready", host=self.params.name, region=self.params.region, boot_id=self.boot_id)
                 await self._until_stopped(background)
                 await self._drain()
@@ -174,6 +173,13 @@ class Host:
             raise ReplacedError(
                 f"another process is now host {self.params.name} (boot {self._replaced_by}); this one has stopped"
             )
+
+    async def _open_pages(self, stack: contextlib.AsyncExitStack) -> None:
+        if self.params.port is None:
+            return
+        pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
+        server = HealthServer(self.params.port, pages, listen=self.params.listen, is_ready=lambda: self._is_ready)
+        await stack.enter_async_context(server)
 
     def _memory_watch(self) -> list[asyncio.Task[None]]:
         if self.params.memory_limit_bytes is None:
@@ -185,6 +191,7 @@ class Host:
         stack.push_async_callback(self._publisher.stop)
         stack.push_async_callback(self._follower.stop)
         stack.push_async_callback(self.cell.stop)
+        await self._open_pages(stack)  # first of all: without its port it must not take the place of a namesake
         steps = (
             self._make_topics,
             self._publisher.start,
@@ -211,11 +218,12 @@ class Host:
             log.warning("a topic is not as it should be", difference=str(difference))
 
     async def _register(self) -> None:
+        port = self.params.port
         registration = HostRegistration(
             host=self.params.name,
             region=self.params.region,
             capacity=self.params.capacity,
-            address=f"127.0.0.1:{self.params.port}" if self.params.port is not None else socket.gethostname(),
+            address=reached_at(self.params.listen, port) if port is not None else socket.gethostname(),
             boot_id=self.boot_id,
             started_ms=wall_clock_ms(),
             software=self.params.software,

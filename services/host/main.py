@@ -23,11 +23,13 @@ from services.host.memory import TEMPORARY
 from services.isolated.caller import MEMORY_MB, MEMORY_MB_MIN, IsolationParams
 from services.logs import configure_service_logs
 from services.operators.collector import collect_rarely
+from services.process.health import CannotListenError, port_number
 from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, SettingsError, check_host_name
 
 log = structlog.get_logger(__name__)
 
 EXIT_LATE = 1
+EXIT_FAILED = 1
 EXIT_REFUSED = 2
 EXIT_REPLACED = 4
 """As `stigmergy` says for what already runs elsewhere."""
@@ -36,7 +38,7 @@ EXIT_PATIENCE_S = 3.0
 
 
 def run_host(params: HostParams) -> int:
-    """Runs a host in this process until SIGTERM or SIGINT; the exit code."""
+    """Runs a host in this process until SIGTERM or SIGINT; the exit code. Raises CannotListenError."""
     collect_rarely()
     try:
         with new_runner() as runner:
@@ -79,7 +81,7 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--capacity", type=_capacity, help="relative speed; measured if not given")
     parser.add_argument("--play-capacity", action="store_true", help="be as slow as --capacity says, to play a world")
     parser.add_argument("--allow", action="append", default=[], help="module prefix or folder for python operators")
-    parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
+    parser.add_argument("--port", type=port_number, help="loopback port of /health and /metrics")
     parser.add_argument("--key-file", type=Path, help=f"file with the cluster's key; else {KEY_VARIABLE} has it")
     parser.add_argument("--silent", type=float, default=SILENT_MS / 1e3, help="seconds after which a host is dead")
     parser.add_argument("--state-folder", type=Path, default=TEMPORARY, help="for flows with state: disk")
@@ -138,4 +140,8 @@ def main() -> None:
         print(refusal, file=sys.stderr)  # noqa: T201 - before there is a log
         sys.exit(EXIT_REFUSED)
     configure_service_logs(level, form)
-    sys.exit(run_host(params))
+    try:
+        sys.exit(run_host(params))
+    except CannotListenError as fault:
+        log.error("stopped", reason=fault.what, next=fault.remedy)
+        sys.exit(EXIT_FAILED)

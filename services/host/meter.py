@@ -1,7 +1,7 @@
 """What a task measures: sums for each of its operators since the last report, as the models need them.
 
-Everything is counted once for a batch, never once for a record: the records of a batch share its wait and its service
-time.
+Everything is counted once for a batch, never once for a record: the records of a batch share its service time, and
+their waits lie evenly between that of the first and that of the last.
 """
 
 import math
@@ -31,6 +31,12 @@ class _Sums:
         self.count += count
         self.total += value * count
         self.squares += value * value * count
+
+    def add_between(self, one: float, other: float, count: int) -> None:
+        """So many values, evenly from the one to the other."""
+        self.count += count
+        self.total += (one + other) / 2 * count
+        self.squares += (one * one + one * other + other * other) / 3 * count
 
     def moments(self) -> Moments:
         return Moments.rounded(self.count, self.total, self.squares)
@@ -93,8 +99,10 @@ class Meter:
         self._has_reported = False
 
     def fetched(self, records: Sequence[Record], *, now_ms: float) -> None:
-        """Some records arrived, by the broker's clock: they waited since it got them."""
-        self._wait_us.add(max(0.0, (now_ms - records[-1].timestamp) * 1_000), len(records))
+        """Some records arrived, by the broker's clock: they waited since it got them, the first for the longest."""
+        longest_us = max(0.0, (now_ms - records[0].timestamp) * 1_000)
+        shortest_us = max(0.0, (now_ms - records[-1].timestamp) * 1_000)
+        self._wait_us.add_between(longest_us, shortest_us, len(records))
 
     def begun(self) -> None:
         """A batch starts on its way through the operators."""
@@ -162,7 +170,7 @@ class Meter:
         self._gaps.clear()
 
     def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:
-        """Results of a batch are on their way, so long after the last of its records was written at the source.
+        """Results of a batch are on their way, so long after one of its records was written at the source.
 
         `written` tells when they are there: what they wait for on their way to a sink belongs to their latency. So does
         what they wait for the commit, if they are hidden until then.

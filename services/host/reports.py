@@ -20,6 +20,7 @@ from services.host.loop_delay import LoopDelay
 from services.host.meter import LastReport, Meter
 from services.host.publisher import Publisher
 from services.host.segment import Segment
+from services.host.totals import OperatorKey, Totals
 from services.process.clock import BrokerClock
 from services.registry.view import Slot
 from topics import catalogue
@@ -36,8 +37,6 @@ from topics.messages import (
 
 STATUS_EVERY_S = 3.0
 METRICS_EVERY_S = 1.0
-TOTALS = ("arrivals", "outputs", "dead_letters")
-"""What is also added up since the start, for Prometheus."""
 
 Step = SegmentStep | None
 
@@ -68,7 +67,7 @@ class Reports:
     def __init__(self, identity: Identity, publisher: Publisher, clock: BrokerClock) -> None:
         self.standings: dict[Slot, Standing] = {}
         self.rows: list[OperatorMetrics] = []
-        self.totals: dict[tuple[str, str, int], dict[str, int]] = {}
+        self.totals = Totals()
         self.host_row: HostMetrics | None = None
         self._identity = identity
         self._publisher = publisher
@@ -90,17 +89,24 @@ class Reports:
         self._segments[segment.plan.segment.id] = segment
 
     def remove(self, segment: Segment) -> None:
-        """It has ended. Its totals go with it: else a host would tell of all flows that ever came and went."""
+        """It has ended, and its totals go with it."""
         plan = segment.plan
         self._segments.pop(plan.segment.id, None)
         self._last_reports += segment.last_reports
-        ended = [key for key in self.totals if key[0] == plan.flow and key[1] in plan.segment.operators]
-        for key in ended:
-            del self.totals[key]
+        self.totals.ended(plan.flow, plan.segment.id, plan.segment.operators)
 
     def segments(self) -> list[Segment]:
         """Those that are reported on."""
         return [*self._segments.values()]
+
+    def state_bytes(self) -> dict[OperatorKey, int]:
+        """About how much operators remember, of all partitions that run here."""
+        return {
+            (segment.plan.flow, operator, partition): size
+            for segment in self._segments.values()
+            for partition, task in segment.tasks().items()
+            for operator, size in task.state_bytes.items()
+        }
 
     def state(self, slot: Slot, epoch: int, state: SegmentState, reason: str | None, *, step: Step = None) -> None:
         """A partition changed its state; it is told at once."""
@@ -242,19 +248,17 @@ class Reports:
         host = self._identity.host
         for _, segment in sorted(self._segments.items()):
             for each in _taken(segment.last_reports):
-                self._add_up(each.meter)
-                yield from each.rows(host, second)
+                yield from self._added_up(each.meter, each.rows(host, second))
             for partition, task in segment.tasks().items():
-                self._add_up(task.meter)
-                yield from task.report(host, second, lag=segment.lag(partition) or 0)
+                rows = task.report(host, second, lag=segment.lag(partition) or 0)
+                yield from self._added_up(task.meter, rows)
         for each in _taken(self._last_reports):
             yield from each.rows(host, second)
 
-    def _add_up(self, meter: Meter) -> None:
-        for key, work in meter.take_done().items():
-            totals = self.totals.setdefault(key, dict.fromkeys(TOTALS, 0))
-            for name in TOTALS:
-                totals[name] += getattr(work, name)
+    def _added_up(self, meter: Meter, rows: Sequence[OperatorMetrics]) -> Sequence[OperatorMetrics]:
+        self.totals.committed(meter.take_done())
+        self.totals.reported(rows)
+        return rows
 
     def _host_metrics(self, second: int) -> HostMetrics:
         cpu_s, measured_s = time.process_time(), time.monotonic()

@@ -11,7 +11,7 @@ from there goes on as if nothing had happened. Any failure ends a task; its segm
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 
@@ -239,15 +239,19 @@ class Task:
     def report(self, host: str, second: int, *, lag: int) -> list[OperatorMetrics]:
         """What was measured since the last report."""
         written = self._writer.bytes_written
-        state_bytes = self._progress.sizes.by_operator
-        rows = self.meter.report(host, second, lag=lag, state_bytes=state_bytes, bytes_out=written)
+        rows = self.meter.report(host, second, lag=lag, state_bytes=self.state_bytes, bytes_out=written)
         if rows:  # else they are told with the next
             self._writer.bytes_written = 0
         return rows
 
     def last_report(self, *, lag: int) -> LastReport:
         """What is left to be reported when it ends."""
-        return LastReport(self.meter, lag, self._progress.sizes.by_operator, self._writer.bytes_written)
+        return LastReport(self.meter, lag, self.state_bytes, self._writer.bytes_written)
+
+    @property
+    def state_bytes(self) -> Mapping[str, int]:
+        """About how much each operator remembers."""
+        return self._progress.sizes.by_operator
 
     @property
     def resident_bytes(self) -> int:

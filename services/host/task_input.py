@@ -26,15 +26,19 @@ from topics.messages import Origin
 NOBODY = -1
 """The partition that stands for the writers of an input that has none."""
 
+TURNS = 1 << 32
+TURN = 0x9E3779B9
+"""The golden section of all turns: steps of this length are spread evenly however many there are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
     """What some fetched records became.
 
-    `originals`: the raw records that can't be read, by offset, for dead letters. `born_ms`: when the last of the
-    source's records that it came from was written, the sample by which latency is measured; None if nobody knows.
-    `size_bytes`: of the records' values. `dropped`: late or unreadable ones that another segment sets aside. `fetched`:
-    how many records it was; none if only time has moved on.
+    `originals`: the raw records that can't be read, by offset, for dead letters. `born_ms`: when one of the source's
+    records that it came from was written, the sample by which latency is measured; None if nobody knows. `size_bytes`:
+    of the records' values. `dropped`: late or unreadable ones that another segment sets aside. `fetched`: how many
+    records it was; none if only time has moved on.
     """
 
     batch: Batch
@@ -59,6 +63,15 @@ class TaskInput:
         self.intake = None
         if plan.source is not None:
             self.intake = SourceIntake(plan.source, fields=plan.fields, slots=plan.slots)
+        self._turn = 0
+
+    def sample(self, records: Sequence[Record]) -> Record:
+        """One of these records, each time from another place, so that over some batches all places come equally often.
+
+        The last of a batch has waited for the shortest: by it alone, flows would seem quicker the more waits for them.
+        """
+        self._turn = (self._turn + TURN) % TURNS
+        return records[self._turn * len(records) // TURNS]
 
     @property
     def upstream(self) -> Upstream:
@@ -160,7 +173,7 @@ class TaskInputs:
         late, dropped = arrivals.whole(behind), len(arrivals.late) + len(arrivals.failures)
         if each.plan.tells:
             late, dropped = _joined(arrivals.late, late), 0
-        born_ms = records[-1].timestamp
+        born_ms = each.sample(records).timestamp
         size_bytes = values_bytes(values)
         return Parcel(
             batch,

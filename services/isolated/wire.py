@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from services.operators.calls import Answers, Chunk
-from services.operators.table import encode_value, large_integer
+from services.operators.table import encode_value, extension
 
 _LENGTH = struct.Struct("<Q")
 LENGTH_BYTES = _LENGTH.size
@@ -26,7 +26,7 @@ class Started(msgspec.Struct, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decoders = {kind: msgspec.msgpack.Decoder(kind, ext_hook=large_integer) for kind in (Started, Chunk, Answers)}
+_decoders = {kind: msgspec.msgpack.Decoder(kind, ext_hook=extension) for kind in (Started, Chunk, Answers)}
 
 
 def packed(message: Any) -> bytes:

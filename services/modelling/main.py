@@ -15,6 +15,7 @@ import structlog
 from services.embedded.ports import LOOPBACK
 from services.logs import configure_service_logs
 from services.modelling.params import FitParams, ModellingParams, SparkParams
+from services.process.health import port_number
 from services.settings import LOG_FORMATS, LOG_LEVELS, PREFIX, load_settings
 
 log = structlog.get_logger(__name__)
@@ -62,7 +63,7 @@ def parse(arguments: Sequence[str]) -> tuple[ModellingParams, str, str]:
         help="heap of Spark's driver, and of each executor  [default: the setting models_heap_mb]",
     )
     parser.add_argument("--window", type=int, default=120, help="seconds that models rest on")
-    parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
+    parser.add_argument("--port", type=port_number, help="loopback port of /health and /metrics")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
     given = parser.parse_args(arguments)

@@ -6,6 +6,7 @@ Keys are strings, integers, None, bytes or (nested) tuples of them; values are w
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -18,16 +19,19 @@ _LARGE_INTEGER = 1
 _pack = msgspec.msgpack.Encoder().encode
 
 
-def large_integer(_kind: int, digits: memoryview) -> int:
-    """What an extension stands for."""
-    return int(bytes(digits))
+def extension(kind: int, content: memoryview) -> Any:
+    """What an extension stands for. One that is not ours, in what a user's function remembers, stays as it is."""
+    if kind == _LARGE_INTEGER:
+        with suppress(ValueError):
+            return int(bytes(content))
+    return msgspec.msgpack.Ext(kind, bytes(content))
 
 
 Entries = dict[Any, Any]
 """What is to be brought into a table: values by key, `GONE` where there is none any more."""
 GONE = object()
 
-decode_value: Callable[[bytes], Any] = msgspec.msgpack.Decoder(ext_hook=large_integer).decode
+decode_value: Callable[[bytes], Any] = msgspec.msgpack.Decoder(ext_hook=extension).decode
 """The table value that `encode_value` was given."""
 
 

@@ -49,6 +49,7 @@ class Instance:
         self.params = params
         self.is_active = False
         self.written = 0
+        self._is_ready = False
         self._stop = asyncio.Event()
         self._news = asyncio.Event()
         self._view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
@@ -73,14 +74,13 @@ class Instance:
         self._news.set()
 
     async def run(self) -> None:
-        """Everything, until `stop`."""
+        """Everything, until `stop`. Raises CannotListenError."""
         async with contextlib.AsyncExitStack() as stack:
+            await self._open_pages(stack)
             follower = await self._connected(stack)
             if follower is None:
                 return
-            if self.params.port is not None:
-                pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
-                await stack.enter_async_context(HealthServer(self.params.port, pages, listen=self.params.listen))
+            self._is_ready = True
             self._keeper.want(LEASE)
             stack.push_async_callback(self._flows.stop)
             keeper = asyncio.create_task(self._keeper.run(), name="leases")
@@ -95,6 +95,13 @@ class Instance:
             log.info("placement instance is ready", instance=self.params.name)
             await self._until_one_ends([*background, keeper])
             await self._keeper.drop(LEASE)
+
+    async def _open_pages(self, stack: contextlib.AsyncExitStack) -> None:
+        if self.params.port is None:
+            return
+        pages = {"/health": lambda: plain("ready\n"), "/metrics": self._metrics_page}
+        server = HealthServer(self.params.port, pages, listen=self.params.listen, is_ready=lambda: self._is_ready)
+        await stack.enter_async_context(server)
 
     async def _until_one_ends(self, parts: Sequence[asyncio.Task[None]]) -> None:
         """The service ends when it is asked to; no other part ever does by itself, and none can do without another."""

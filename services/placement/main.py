@@ -6,15 +6,22 @@ import signal
 import sys
 from collections.abc import Sequence
 
+import structlog
+
 from services.event_loop import new_runner
 from services.logs import configure_service_logs
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
+from services.process.health import CannotListenError, port_number
 from services.settings import LOG_FORMATS, LOG_LEVELS, SILENT_S
+
+log = structlog.get_logger(__name__)
+
+EXIT_FAILED = 1
 
 
 def run_placement(params: PlacementParams) -> int:
-    """Runs an instance in this process until SIGTERM or SIGINT; the exit code."""
+    """Runs an instance in this process until SIGTERM or SIGINT; the exit code. Raises CannotListenError."""
     with new_runner() as runner:
         runner.run(_serve(params))
     return 0
@@ -33,7 +40,7 @@ def parse(arguments: Sequence[str]) -> tuple[PlacementParams, str, str]:
     parser = argparse.ArgumentParser(prog="python -m services.placement", description="Run one placement instance.")
     parser.add_argument("--name", required=True, help="the instance's name")
     parser.add_argument("--bootstrap", required=True, help="the Kafka cluster, as host:port")
-    parser.add_argument("--port", type=int, help="loopback port of /health and /metrics")
+    parser.add_argument("--port", type=port_number, help="loopback port of /health and /metrics")
     parser.add_argument("--silent", type=float, default=SILENT_S, help="seconds after which a silent host is lost")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
@@ -46,4 +53,8 @@ def main() -> None:
     """Entry of the process."""
     params, level, form = parse(sys.argv[1:])
     configure_service_logs(level, form)
-    sys.exit(run_placement(params))
+    try:
+        sys.exit(run_placement(params))
+    except CannotListenError as fault:
+        log.error("stopped", reason=fault.what, next=fault.remedy)
+        sys.exit(EXIT_FAILED)

@@ -12,6 +12,7 @@ from services.registry.sharing_counts import fixed_taps
 from services.registry.sharing_revisions import check_serving, taps_of
 from services.registry.view import RegistryView, Slot
 from topics import catalogue
+from topics.expressions.errors import did_you_mean, nearest_word
 from topics.flow.file import parse_graph
 from topics.flow.graph import FlowGraph
 from topics.flow.problems import FlowError
@@ -134,7 +135,8 @@ def flow_of(view: RegistryView, name: str) -> FlowRevision:
     """The flow of this name. Raises RegistryError."""
     if name not in view.flows:
         known = ", ".join(sorted(view.flows)) or "none"
-        raise RegistryError(f"there is no flow {name!r}", f"the flows are: {known}")
+        near = did_you_mean(nearest_word(name, view.flows))
+        raise RegistryError(f"there is no flow {name!r}", f"the flows are: {known}{near}")
     return view.flows[name]
 
 

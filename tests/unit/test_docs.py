@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from services.cli.main import COMMANDS, app
 from services.host.exposition import exposition
+from services.host.totals import OperatorTotals, TaskTotals, Totals
 from tests.unit.decisions_index import PAGE, index
 
 ROOT = Path(__file__).parents[2]
@@ -36,9 +37,9 @@ def metric_names() -> Iterator[str]:
                     yield f"stigmergy_{name.value}"
                 else:
                     assert file.name == "exposition.py", f"{file}: a name that is put together; yield it below"
-    reports: Any = SimpleNamespace(
-        host_row=None, standings={}, totals={("f", "o", 0): {"arrivals": 1, "outputs": 1, "dead_letters": 1}}
-    )
+    totals = Totals()
+    totals.operators["f", "o", 0], totals.tasks["f.1", 0] = OperatorTotals(), TaskTotals()
+    reports: Any = SimpleNamespace(host_row=None, standings={}, totals=totals, state_bytes=dict)
     yield from re.findall(r"# TYPE (stigmergy_\w+)", exposition(reports, garbage=0))
 
 

@@ -12,6 +12,7 @@ class HostRegistration(Message, frozen=True, kw_only=True):
 
     `boot_id` is new at every start, so that two processes with the same name are told apart.
     `capacity` is relative: a host of capacity 2 does in 1 ms what a host of capacity 1 does in 2 ms.
+    `address` is where its pages are, for people; without pages the name of its machine. Nobody connects to it.
     """
 
     host: Name

@@ -3,7 +3,8 @@
 Tasks of a host take turns, so that all that waits there is one queue. A task whose functions run elsewhere keeps nobody
 else waiting: it is a queue of its own. What a flow takes beside waiting is the least that it took in the last seconds,
 on its way to here, without what waited here then: what comes after this segment is not known here, so that a warning
-comes rather late than in vain.
+comes rather late than in vain. Both are of all records alike: what waited is seen at moments that no record chose, and
+those that are timed are taken from every place of their batches.
 """
 
 from collections import Counter, deque

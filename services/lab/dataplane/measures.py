@@ -53,6 +53,7 @@ class Params:
         assert self.repetitions > 0, self
         assert set(self.only) <= set(MEASURES), self
         assert set(self.sides) <= set(SIDES), self
+        assert self.has_jvm or not set(self.sides) & set(PROGRAMS), self
 
     @property
     def chosen(self) -> tuple[str, ...]:

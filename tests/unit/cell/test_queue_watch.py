@@ -1,10 +1,15 @@
 """A host looks at its own queue: what it makes of what its tasks count, and what it says of it."""
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
 
 from placement.hotspots import NearParams
 from services.host.cell.near_warnings import AGAIN_S, NearWarnings
 from services.host.cell.queue_watch import Near, QueueWatch, TaskSeen
+from services.host.segment_plan import Input
+from services.host.task_input import TaskInput
 from tests.unit.cell.test_flow_model import counting, row
 from topics.messages import HotSpotModel, Model, Sketch
 
@@ -105,6 +110,29 @@ def test_a_queue_that_is_long_for_long_is_not_taken_for_what_a_flow_always_takes
         late_ms = 40.0 + host.tasks[0].lag * SERVICE_US / 1e3
         host.watch.measured([row(graph, "kept", second, latency_ms=Sketch.of([late_ms]))])
     assert all(looks), "thirty seconds on it still says so"
+
+
+def test_what_is_timed_and_what_waits_are_of_the_same_records() -> None:
+    """Seven records come while seven others are worked off. Timed by the last of each batch, a flow seemed to take
+    nothing beside waiting, however long its way to here is."""
+    graph, source = counting(), TaskInput(Input("in", "in", 1, None, None, 0, None), 0)
+    flow = row(graph, "kept", 1).flow
+    rest_ms, batch, service_ms = 40.0, 7, round(SERVICE_US / 1e3)
+    took_ms = batch * service_ms
+    watch, seen = QueueWatch("h", PARAMS), replace(task(1, bound_ms=10_000.0), flow=flow)
+    for second in range(1, 31):
+        for look in range(LOOKS):
+            now_ms = 1_000 * second + look * round(1e3 * PARAMS.look_s)
+            done = (now_ms // took_ms - 1) * batch
+            lag = now_ms // service_ms + 1 - done
+            watch.look([replace(seen, done=done, worked_us=done * SERVICE_US, lag=lag)], now_s=now_ms / 1e3)
+        timed_ms = []
+        for finished_ms in range(1_000 * second - 1_000 * second % took_ms, 1_000 * second + 1_000, took_ms):
+            came_ms = range(finished_ms - 2 * took_ms, finished_ms - took_ms, service_ms)
+            born_ms = source.sample([SimpleNamespace(timestamp=each_ms) for each_ms in came_ms]).timestamp
+            timed_ms.append(rest_ms + finished_ms - born_ms)
+        watch.measured([row(graph, "kept", second, latency_ms=Sketch.of(timed_ms))])
+    assert rest_ms == pytest.approx(watch._base_ms(flow), abs=10.0)
 
 
 def test_a_task_that_came_lately_is_not_judged() -> None:

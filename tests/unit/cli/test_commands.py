@@ -20,6 +20,7 @@ from services.embedded.probes import RedisProbe
 from services.embedded.record import ProcessRecord, StackRecord, write_record
 from services.embedded.remote import Seen, View
 from services.lab.dataplane.ground import BenchError
+from services.process.health import CannotListenError
 from topics.admin import Difference
 
 
@@ -107,8 +108,9 @@ def test_a_wrong_setting_ends_with_2_and_no_traceback(
         (FileExistsError(errno.EEXIST, "File exists", "/a/file"), ["/a/file: File exists", "another --home"]),
         (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/a/file/x"), ["/a/file/x: Not a", "another --home"]),
         (BenchError("all flows to be placed: not in 180 s"), ["not in 180 s", "ask less of it"]),
+        (CannotListenError("port 8090 is taken", "choose another --port"), ["port 8090 is taken", "another --port"]),
     ],
-    ids=["rights", "disk full", "home is a file", "home lies in a file", "a bench on a busy machine"],
+    ids=["rights", "disk full", "home is a file", "home lies in a file", "a bench on a busy machine", "a port"],
 )
 def test_a_fault_of_the_machine_is_told_with_its_remedy(
     fault: Exception, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -125,6 +127,15 @@ def test_a_fault_of_the_machine_is_told_with_its_remedy(
     said = capsys.readouterr().err
     assert ExitCode.FAILURE == ended.value.code
     assert all(part in said for part in told), said
+
+
+@pytest.mark.parametrize("command", ["host", "placement"])
+@pytest.mark.parametrize("port", ["0", "65536"])
+def test_a_port_that_there_is_not_is_refused(command: str, port: str) -> None:
+    """It ended in a traceback of the event loop, after the host had registered."""
+    ended = run(command, "--name", "a", "--port", port)
+    assert ExitCode.USAGE == ended.exit_code
+    assert "--port" in ended.output
 
 
 def test_status_of_nothing_is_3() -> None:

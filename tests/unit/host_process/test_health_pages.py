@@ -10,8 +10,9 @@ import pytest
 
 from services.embedded.ports import choose_ports
 from services.host.exposition import exposition
-from services.host.meter import LastReport, Meter
+from services.host.meter import LastReport, Meter, Work
 from services.host.reports import Identity, Reports, Standing
+from services.host.totals import Totals
 from services.process.clock import BrokerClock
 from services.process.health import HealthServer, Page, UnwellError, plain
 
@@ -63,10 +64,13 @@ def test_a_strange_request_harms_nobody(request_bytes: bytes) -> None:
 
 def test_prometheus_reads_states_lag_and_totals() -> None:
     """A name or label that is not escaped makes Prometheus refuse the whole page."""
+    totals = Totals()
+    totals.committed({("shop", "large", 0): Work(7, 3)})
     reports = SimpleNamespace(
         host_row=None,
         standings={("shop.1", 0): Standing(1, "running", 0), ('od"d\n', 1): Standing(1, "parked", 0, "why")},
-        totals={("shop", "large", 0): {"arrivals": 7, "outputs": 3, "dead_letters": 0}},
+        totals=totals,
+        state_bytes=lambda: {("shop", "large", 0): 512},
         lag=lambda slot: 5 if slot[0] == "shop.1" else None,
     )
     lines = exposition(reports, garbage=2).splitlines()  # type: ignore[arg-type]
@@ -75,6 +79,7 @@ def test_prometheus_reads_states_lag_and_totals() -> None:
     assert 1 == sum(line.startswith("stigmergy_segment_lag{") for line in lines), "what nobody knows is left out"
     assert 'stigmergy_segment_state{segment="od\\"d\\n",partition="1",state="parked"} 1' in lines
     assert 'stigmergy_operator_arrivals_total{flow="shop",operator="large",partition="0"} 7' in lines
+    assert 'stigmergy_operator_state_bytes{flow="shop",operator="large",partition="0"} 512' in lines
     assert all(line.startswith(("#", "stigmergy_")) for line in lines)
 
 
@@ -96,7 +101,8 @@ def test_the_last_second_of_a_task_that_ends_is_told() -> None:
     assert [("shop.1", 10, 5, 7, 9), ("shop.2", 10, 5, 7, 9)] == [
         (row.segment, row.arrivals, row.lag, row.state_bytes, row.bytes_out) for row in rows
     ]
-    assert {("shop", "large", 0): {"arrivals": 10, "outputs": 4, "dead_letters": 0}} == reports.totals
+    assert {("shop", "large", 0): Work(10, 4)} == {key: each.work for key, each in reports.totals.operators.items()}
+    assert [("shop.1", 0)] == [*reports.totals.tasks], "what has ended comes in no total any more"
     assert [] == list(reports._operator_rows(6))
 
 
@@ -116,10 +122,42 @@ def test_totals_end_with_their_segment() -> None:
         meter.begun()
         meter.probe(operator, 10, 4)
         meter.committed()
-        reports._add_up(meter)
+        reports._added_up(meter, meter.report("a", 5, lag=0, state_bytes={}, bytes_out=0))
     ended = SimpleNamespace(
         plan=SimpleNamespace(flow="shop", segment=SimpleNamespace(id="shop.1", operators=("large",))),
         last_reports=[],
     )
     reports.remove(ended)  # type: ignore[arg-type]
-    assert [("bank", "large", 0), ("shop", "counted", 0)] == sorted(reports.totals)
+    assert [("bank", "large", 0), ("shop", "counted", 0)] == sorted(reports.totals.operators)
+    assert [("bank.1", 0)] == sorted(reports.totals.tasks)
+
+
+def test_prometheus_reads_what_the_models_need() -> None:
+    """Sums and counts that only grow, so that their means over any span can be had; what is the task's counts once."""
+    meter, totals = Meter("shop", "shop.1", 0, first="large"), Totals()
+    for second in (5, 6):
+        meter.fetched([SimpleNamespace(timestamp=1_000)] * 10, now_ms=1_020)
+        meter.bytes_in += 700
+        meter.begun()
+        meter.probe("large", 10, 4)
+        meter.probe("counted", 4, 4)
+        meter.set_aside(late=2, dropped=1)
+        meter.finished(25.0)
+        meter.committed()
+        totals.committed(meter.take_done())
+        totals.reported(meter.report("a", second, lag=0, state_bytes={}, bytes_out=300))
+    totals.reported(meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0))
+    reports = SimpleNamespace(host_row=None, standings={}, totals=totals, state_bytes=dict)
+    shown = dict(line.rsplit(" ", 1) for line in exposition(reports, garbage=0).splitlines())  # type: ignore[arg-type]
+    task = {"waited": 20, "wait_us": 400_000, "timed": 2, "latency_ms": 50, "bytes_in": 1_400, "bytes_out": 600}
+    for name, value in task.items():
+        assert value == float(shown[f'stigmergy_segment_{name}_total{{segment="shop.1",partition="0"}}']), name
+    counts = {
+        "large": {"served": 20, "gaps": 10, "late": 4, "dropped": 2},
+        "counted": {"served": 8, "gaps": 4, "late": 0},
+    }
+    for operator, expected in counts.items():
+        labels = f'{{flow="shop",operator="{operator}",partition="0"}}'
+        assert expected == {name: float(shown[f"stigmergy_operator_{name}_total{labels}"]) for name in expected}
+        for name in ("service_us", "service_us_sq", "gaps_us", "gaps_us_sq"):
+            assert float(shown[f"stigmergy_operator_{name}_total{labels}"]) > 0, name

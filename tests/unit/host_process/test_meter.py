@@ -147,6 +147,19 @@ def test_waits_come_from_the_records_and_bytes_from_who_read_them(clock: Clock) 
     assert (5, 2, pytest.approx(40_000)) == (row.bytes_in, row.wait_us.count, row.wait_us.sum)
 
 
+def test_waits_are_those_of_all_records_of_a_batch(clock: Clock) -> None:
+    """All had the wait of the last, who waited for the shortest: the longer a queue, the more was missing."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    records = [SimpleNamespace(timestamp=1_000 + k) for k in range(101)]
+    meter.fetched(records, now_ms=1_100)
+    meter.fetched([SimpleNamespace(timestamp=2_000)], now_ms=1_990)  # by a clock that is ahead
+    meter.probe("large", 102, 102)
+    (row,) = meter.report("a", 7, lag=0, state_bytes={}, bytes_out=0)
+    waits_us = [(1_100 - record.timestamp) * 1e3 for record in records]
+    assert (102, pytest.approx(sum(waits_us))) == (row.wait_us.count, row.wait_us.sum)
+    assert row.wait_us.sum_sq == pytest.approx(sum(each * each for each in waits_us), rel=0.01)
+
+
 def test_latency_samples_are_bounded_and_taken_once(clock: Clock) -> None:
     """However many batches a second has, a row stays small."""
     meter = Meter("shop", "shop.1", 0, first="large")

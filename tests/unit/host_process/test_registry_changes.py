@@ -133,4 +133,4 @@ def test_an_unknown_flow_is_answered_with_the_known_ones(flow: Callable, tell: C
     tell(view, flow())
     with pytest.raises(RegistryError) as error:
         flow_of(view, "shopp")
-    assert "the flows are: shop" in str(error.value)
+    assert "the flows are: shop; did you mean shop?" in str(error.value)

@@ -1,14 +1,17 @@
 """Bytes to values and back: what is broken is set aside alone."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.msgpack import Ext
 
 from services.operators.batch import Batch
 from services.operators.decode import Decoder
 from services.operators.encode import SinkEncoder
 from services.operators.failure import Failure
+from services.operators.keys import group_reader
 from services.operators.nesting import LEVELS_MAX
 from topics.flow.specs import Codec, Sink
 
@@ -59,10 +62,80 @@ def test_a_record_that_is_nested_too_deeply_is_set_aside(codec: Codec, levels: i
     assert (expected, 3) == (errors, len(values) + len(errors))
 
 
-def test_what_is_wrong_in_a_field_that_nobody_reads_does_not_matter() -> None:
+ODD = {
+    "an extension": {"a": Ext(5, b"x")},
+    "an extension inside": {"a": [Ext(1, b"12")]},
+    "a number for a name": {"a": {1: 2}},
+    "bytes for a name": {"a": {"b": [0, {"c": 1, b"d": 2}]}},
+    "nothing for a name": {"a": [[{None: 1}]]},
+    "a list for a name": {"a": {(1, 2): 3}},
+    "deep inside": {"a": [[[[[[{"b": {1: 2}}]]]]]]},
+    "a number for a field of the record": {7: 1, "a": 1},
+}
+
+
+PLAIN: list[dict[str, Any]] = [
+    {"a": {"z": [1, 1.0, True, None, {"c": "ü"}], "b": 2**64 - 1}},
+    {"a": {"z": [b"raw", datetime(2026, 11, 18, tzinfo=UTC), [[[[[{"c": 1}]]]]]]}},
+]
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("fields", [None, frozenset({"a"})])
+def test_what_only_messagepack_can_say_is_set_aside_alone(odd: dict, fields: frozenset[str] | None) -> None:
+    """Keys and rankings are JSON: operators raised for their whole batch, again and again, until it was parked."""
+    for plain in PLAIN:
+        raws = [msgspec.msgpack.encode(each) for each in (plain, odd)]
+        values, errors = Decoder("msgpack", fields=fields).decode(raws)
+        assert ([plain], [1]) == (values, list(errors))
+        group_reader(["a"])(values)
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_what_only_messagepack_can_say_is_set_aside_alone_among_slots(odd: dict) -> None:
+    """Slots or entries: operators are the same."""
+    for plain in PLAIN:
+        raws = [msgspec.msgpack.encode(each) for each in (plain, odd)]
+        values, errors = Decoder("msgpack", fields=frozenset({"a"}), slots=True).decode(raws)
+        assert ([plain["a"]], [1]) == ([value.a for value in values], list(errors))
+
+
+@pytest.mark.parametrize("fields", [None, frozenset({"a"})])
+def test_what_messagepack_says_is_read_as_it_stands(fields: frozenset[str] | None) -> None:
+    """Whether it is checked while it is parsed or afterwards: types and order of fields are the same."""
+    decoder = Decoder("msgpack", fields=fields)
+    for batch in (PLAIN[:1], PLAIN[1:], PLAIN):
+        values, errors = decoder.decode([msgspec.msgpack.encode(each) for each in batch])
+        assert (repr(batch), {}) == (repr(values), errors)
+
+
+def test_what_is_odd_about_a_record_is_told() -> None:
+    """It stands in the dead letter, for whoever wrote the record."""
+    raws = [msgspec.msgpack.encode(each) for each in ({"a": Ext(5, b"x")}, {"a": {"b": {3: 1}}})]
+    _, errors = Decoder("msgpack").decode(raws)
+    assert [
+        "ValueError: an extension of type 5; of MessagePack's extensions only timestamps are read",
+        "ValueError: a field inside it has the name 3; names of fields are text",
+    ] == list(errors.values())
+
+
+def test_timestamps_of_messagepack_are_read() -> None:
+    """They have an extension, too, but one that every client knows."""
+    moment = datetime(2026, 11, 18, tzinfo=UTC)
+    assert ([{"a": moment}], {}) == Decoder("msgpack").decode([msgspec.msgpack.encode({"a": moment})])
+
+
+@pytest.mark.parametrize(
+    ("codec", "raw"),
+    [
+        ("json", b'{"a": 1, "b": "\xff"}'),
+        ("msgpack", msgspec.msgpack.encode({"a": 1, "b": Ext(5, b"x")})),
+        ("msgpack", msgspec.msgpack.encode({"a": 1, "b": {2: 3}})),
+    ],
+)
+def test_what_is_wrong_in_a_field_that_nobody_reads_does_not_matter(codec: Codec, raw: bytes) -> None:
     """Also a late record of that kind must not raise."""
-    decoder = Decoder("json", fields=frozenset({"a"}))
-    raw = b'{"a": 1, "b": "\xff"}'
+    decoder = Decoder(codec, fields=frozenset({"a"}))
     assert ([{"a": 1}], {}) == decoder.decode([raw])
     assert {"a": 1} == decoder.whole(raw)
 
@@ -90,6 +163,8 @@ def test_slots_are_bounded_in_depth_and_broken_ones_still_become_objects() -> No
     values, errors = decoder.decode([b'{"a":1}', deep, b'{"\\u0061":"' + b"x" * 10_000 + b'"}'])
     assert ([1, "x" * 10_000], [1]) == ([value.a for value in values], list(errors))
     assert {"a": 1} == decoder.whole(b'{"a": 1, "b": "\xff"}')
+    long = {"a": 1, "b": "x" * 10_000}
+    assert long == decoder.whole(msgspec.json.encode(long)), "its depth is looked at, too"
 
 
 def batch(*values: dict) -> Batch:

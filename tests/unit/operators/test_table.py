@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.msgpack import Ext
 
 from services.operators.table import Table, encode_key, entries_of
 
@@ -20,7 +21,18 @@ def test_a_key_comes_back_equal_and_hashable(key: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [0, 1.5, "x", None, [1, [2, {"a": None}]], {"big": [-(2**80), b"raw"]}, {"a": {"b": [True]}}, b"raw"]
+    "value",
+    [
+        0,
+        1.5,
+        "x",
+        None,
+        [1, [2, {"a": None}]],
+        {"big": [-(2**80), b"raw"]},
+        {"a": {"b": [True]}},
+        b"raw",
+        {"a function's own": [Ext(5, b"12"), Ext(1, b"no number"), 2**80]},
+    ],
 )
 def test_a_value_comes_back_equal(value: Any) -> None:
     """State is rebuilt from these bytes alone."""
