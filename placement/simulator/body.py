@@ -352,7 +352,9 @@ class Body:
             self.fallen.discard(decision.plan.flow)
         elif isinstance(decision, Withdrawn):
             self.retire(decision.flow)
-            self.fallen.discard(decision.flow)
+            tapped = {other for running in self.truth.running.values() for other, _ in running.taps.values()}
+            if decision.flow not in tapped:  # else a fault still explains why nobody serves its tappers
+                self.fallen.discard(decision.flow)
 
     def retire(self, flow: str) -> None:
         """A leader is gone, and its flow does not run any more."""

@@ -9,7 +9,7 @@ from placement.ants.params import IMPROVED
 from placement.evaluator import evaluate
 from placement.leader_events import Lingers, ServingEnds, Withdrawn
 from placement.leader_params import IMPROVED_LEADER
-from placement.model import Problem, violations
+from placement.model import Problem, Sink, Source, violations
 from placement.simulator.body import Body
 from placement.simulator.faults import lose_host, return_host
 from placement.simulator.invariants import host_faults, rest_faults, system_faults
@@ -74,6 +74,28 @@ def test_a_withdrawn_flow_serves_until_its_tapper_has_found_another_way(shape: S
     body.run_for(1_000.0)  # activations and releases arrive
     assert {"second"} == set(body.truth.running)
     assert [] == faults(body)
+
+
+def test_a_flow_that_is_withdrawn_when_its_host_is_dead_already_was_not_ended_in_spite_of_its_tapper() -> None:
+    """A random life (seed 12238): the host died, its user withdrew the flow, and only then the death was noticed."""
+    body = pair(Shape.CHAIN)
+    taps = {other for other, _ in body.truth.running["second"].taps.values()}
+    assert {"first"} == taps
+    ends = {end.host for name in ("first", "second") for end in _ends(body, name)}
+    host = min(set(body.leaders["first"].running.values()) - ends)
+    lose_host(body, host)
+    body.run_for(200.0)
+    body.withdraw("first")
+    for _ in range(200):
+        body.run_for(100.0)
+        assert [] == system_faults(body)
+    assert "first" not in body.leaders
+    assert {"second"} == set(body.truth.running)
+
+
+def _ends(body: Body, name: str) -> list[Source | Sink]:
+    flow = body.leaders[name].flow
+    return [*flow.sources, *flow.sinks]
 
 
 def test_a_tap_follows_its_task_to_another_host() -> None:
