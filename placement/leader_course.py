@@ -7,6 +7,7 @@ times, then the flow rests. What turns a course, users, faults and other flows, 
 
 import math
 from collections import deque
+from collections.abc import Set
 from dataclasses import replace
 
 from placement.ants.effects import Send, SetTimer
@@ -213,8 +214,7 @@ class Course:
             return []
         if self.phase is Phase.ENFORCING:
             assert self._standing.enforcing is not None
-            stops = {stop.host for stop in self._standing.enforcing.ant.stops}
-            self.lessons.missed(*sorted(stops - set(self._standing.running.values())), now_ms=now_ms)
+            self._missed_at({stop.host for stop in self._standing.enforcing.ant.stops}, now_ms=now_ms)
             return self._fail("the enforcement ant did not come back", now_ms=now_ms, rng=rng, missed=True)
         return self._on_ant_home(timer, now_ms=now_ms, rng=rng) if self.phase is Phase.SEARCHING else []
 
@@ -228,8 +228,14 @@ class Course:
         if search.stage is Stage.FOUND:
             waits = self.weighing.awaits_measure(search.attempt.reason) and not isinstance(news, TimerFired)
             return [] if waits else self._decide(now_ms=now_ms, rng=rng)
-        failed = search.stage is Stage.FAILED
-        return self._fail(search.why, now_ms=now_ms, rng=rng, missed=True) if failed else [*effects]
+        if search.stage is not Stage.FAILED:
+            return [*effects]
+        self._missed_at(search.silent, now_ms=now_ms, times=search.attempt.releases)
+        return self._fail(search.why, now_ms=now_ms, rng=rng, missed=True)
+
+    def _missed_at(self, hosts: Set[str], *, now_ms: float, times: int = 1) -> None:
+        """Ants did not come back from these; of hosts where the flow runs the leader would hear that they are gone."""
+        self.lessons.missed(*sorted(hosts - set(self._standing.running.values())), now_ms=now_ms, times=times)
 
     def _on_measured(self, news: Measured, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         if news.round != self.round:

@@ -21,7 +21,8 @@ class Lessons:
         self._shunned: dict[str, float] = {}
         """Hosts that died or let enforcement ants vanish, and until when no task goes there."""
         self._suspected: dict[str, float] = {}
-        """Hosts of a plan whose enforcement ant was missed once, and until when a second time counts."""
+        """Hosts where an enforcement ant or a release of routing ants was missed once, and until when a second time
+        counts."""
         self._corrections: dict[str, HostView] = {}
         """Hosts that turned an enforcement ant of this search back, as it saw them."""
         self._stale: dict[tuple[str, str, str], Offer] = {}
@@ -42,10 +43,10 @@ class Lessons:
         """Cells further away may still tell scouts of a dead host; the leader knows better, for a while."""
         self._shunned |= dict.fromkeys(hosts, now_ms + self._shun_ms)
 
-    def missed(self, *hosts: str, now_ms: float) -> None:
-        """An enforcement ant that went to these did not come back in time. It may have been slow, or lost at any of
-        them: only those that are missed twice are kept away from (decision 282)."""
-        again = [host for host in hosts if self._suspected.get(host, -math.inf) > now_ms]
+    def missed(self, *hosts: str, now_ms: float, times: int = 1) -> None:
+        """Ants that went to these did not come back in time, `times` in a row. They may have been slow, or lost at any
+        of them: only those that are missed twice are kept away from (decisions 282 and 344)."""
+        again = [host for host in hosts if times > 1 or self._suspected.get(host, -math.inf) > now_ms]
         self._suspected |= dict.fromkeys(hosts, now_ms + self._shun_ms)
         self.shun(*again, now_ms=now_ms)
 

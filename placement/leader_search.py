@@ -79,6 +79,8 @@ class Search:
         self._paid = paid
         self._probing = probing
         self._deadline_ms = math.inf
+        self._heard = False
+        """Whether a routing ant of the present chain has come back, in time or late."""
 
     @property
     def _release(self) -> AntRelease:
@@ -109,6 +111,16 @@ class Search:
         return subquery.start.resolve(where), subquery.end.resolve(where)
 
     @property
+    def silent(self) -> frozenset[str]:
+        """Hosts that this search chose itself, and from or to which no routing ant of the present chain came back.
+
+        Digests may still tell of a host that nothing leads to any more (decision 344).
+        """
+        chain, where = self.attempt.subquery, self.attempt.where
+        chosen = {where[end.task] for end in (chain.start, chain.end) if end.task >= 0}
+        return frozenset() if self._heard else frozenset(chosen - {self._means.home})
+
+    @property
     def _known_ms(self) -> float:
         """The shortest way of the present chain that ants have told of; infinite if none has."""
         return self._means.ways_ms.get(self._ends, math.inf)
@@ -133,6 +145,7 @@ class Search:
         if event.round != attempt.round:
             return []
         if isinstance(event, RoutingAntReturned):
+            self._heard = self._heard or event.destination == self._ends[1]
             if self.stage is not Stage.ROUTING:
                 if event.destination == self._ends[1]:  # late, but it knows better than those of earlier rounds
                     self._means.ways_ms[self._ends] = event.distance_ms
@@ -198,6 +211,7 @@ class Search:
         attempt = self.attempt
         best = min(attempt.reports, key=lambda report: (report.score_ms, report.hosts))
         if attempt.settle(best, self._flow):
+            self._heard = False
             return self.begin(now_ms=now_ms)
         self.stage = Stage.FOUND
         return []

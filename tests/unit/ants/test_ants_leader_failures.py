@@ -7,7 +7,7 @@ from placement.ants.enforcement import Cancellation, Enforced, EnforcementAnt, R
 from placement.ants.host_view import HostView
 from placement.ants.measuring import Measured, MeasuringAnt
 from placement.ants.params import IMPROVED
-from placement.ants.routing import RoutingAnt
+from placement.ants.routing import RoutingAnt, RoutingAntReturned
 from placement.ants.scouting import ScoutingAnt
 from placement.leader_attempt import Reason
 from placement.leader_events import (
@@ -21,6 +21,7 @@ from placement.leader_events import (
 )
 from placement.leader_params import LIVE_LEADER, LeaderParams
 from placement.leader_phases import Phase
+from placement.model import Edge, Flow, Sink, Source, Task
 from placement.queueing import Load
 from tests.unit.ants.leader_stage import PARAMS, Stage
 
@@ -217,6 +218,64 @@ def test_scouts_keep_away_from_where_two_enforcement_ants_vanished() -> None:
         stage.ants_return()
         barred.append({scout.order.barred for scout in stage.sent(ScoutingAnt)})
     assert [{()}, {(("y", 0b11),)}] == barred
+
+
+FAN_OUT = Flow(
+    "f",
+    (Source("in", "s", 0.01),),
+    (Task("a", 4.0), Task("b", 4.0), Task("c", 4.0)),
+    (Sink("out", "d"), Sink("out2", "d2")),
+    tuple(Edge(*edge) for edge in (("in", "a"), ("a", "b"), ("b", "out"), ("a", "c"), ("c", "out2"))),
+)
+"""Its second chain begins where the first one put `a`."""
+
+
+def branching(host: str, *, max_releases: int = PARAMS.max_releases) -> Stage:
+    """A leader that has put `a` there, and waits for routing ants from there to d2."""
+    stage = Stage(FAN_OUT, replace(PARAMS, max_attempts=9, max_releases=max_releases))
+    stage.tell(Place())
+    stage.ants_return()
+    stage.report(host, "y")
+    stage.report(host, "y")
+    assert {(host, "d2")} == {(ant.trail.last, ant.destination) for ant in stage.sent(RoutingAnt)}
+    return stage
+
+
+def barred_after(stage: Stage, *, releases: int) -> set[tuple[tuple[str, int], ...]]:
+    """Where the scouts of the next search must not look, if nobody comes back from so many releases."""
+    for _ in range(releases):
+        assert stage.leader.course.attempt is not None
+        assert 1 == stage.leader.course.attempt.chain
+        stage.tell(TimerFired("patience"))
+    stage.ants_return()
+    return {scout.order.barred for scout in stage.sent(ScoutingAnt)}
+
+
+def test_scouts_keep_away_from_a_host_that_they_chose_and_from_which_no_ant_of_a_branch_came_back() -> None:
+    """A dead host may cut others off that live, and of which cells further away still tell: every search chose the same
+    one, and waited for ants that had not even begun."""
+    assert {(("x", 0b111),)} == barred_after(branching("x"), releases=PARAMS.max_releases)
+
+
+def test_one_release_that_is_missed_condemns_no_host() -> None:
+    """As one enforcement ant does not."""
+    stage = branching("x", max_releases=1)
+    assert {()} == barred_after(stage, releases=1)
+    stage.report("x", "y")
+    stage.report("x", "y")
+    assert {(("x", 0b111),)} == barred_after(stage, releases=1)
+
+
+def test_a_host_from_which_an_ant_came_back_is_not_kept_away_from_though_no_scout_found_room() -> None:
+    """Late, or in an earlier release: something leads there."""
+    stage = branching("x")
+    stage.tell(RoutingAntReturned(stage.round, "d2", 40.0, 30.0, 100.0))
+    assert {()} == barred_after(stage, releases=1 + PARAMS.max_releases)
+
+
+def test_a_leader_does_not_keep_away_from_its_own_host() -> None:
+    """Whatever became of its ants, it was not there."""
+    assert {()} == barred_after(branching("s"), releases=PARAMS.max_releases)
 
 
 def test_an_enforcement_ant_is_waited_for_as_long_as_its_own_way_takes() -> None:
