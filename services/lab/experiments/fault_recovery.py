@@ -6,13 +6,15 @@ of a host that a flow is pinned to. On a user's network flows begin and end on h
 die. With a producer's host its leader dies too, and the user submits the flow again once the host is back; without its
 consumer a flow can only wait.
 
-Flows and foreign work together load some hosts nearly to the cap, so a promise too many would show. Beside the time
+Flows and foreign work together load some hosts nearly to the cap, so a promise too many would show. Some flows find no
+room then, which is no fault of ants: of those that do not run an exact search tells whether they could. Beside the time
 stands how much slower a flow stays, because running again may mean running far away. A dead link often leaves a way
 around that is as good as any: a flow that gets no faster after it has recovered from nothing, and is counted apart.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from enum import Enum
 from random import Random
 
 from placement.leader_events import Published
@@ -33,6 +35,7 @@ from services.lab.samples import Sample, Statistic, ratio_samples
 from services.lab.targets import AtLeast, AtMost
 
 HOSTS_DIED, LINKS_DIED = "hosts that died", "links that died"
+ROOM, PERHAPS = "of these with room somewhere", "of these perhaps with room: the search stopped without proof"
 FLOWS = 30
 WORKLOAD = QueryParams(least_rate_per_ms=0.05, most_rate_per_ms=0.2)
 """Rates at which flows are half of what hosts carry, and some hosts have no room for more."""
@@ -48,6 +51,14 @@ MOST_ENDS = 3
 """Of one flow: two producers and a consumer, or the other way round."""
 HARMED = 1.1
 """A flow is hit by a dead link if its latency grows by more than this factor."""
+
+
+class _Room(Enum):
+    """Whether there is a place for a flow that does not run."""
+
+    FOUND = "found"
+    PERHAPS = "not found, and not ruled out"
+    NONE = "ruled out"
 
 
 class _Life:
@@ -75,6 +86,7 @@ class _Life:
         for flow in self.flows:
             self.body.submit(flow)
             self.body.run_until_settled()
+        self.count("flows that had no place before anything died", float(len(self.flows) - len(self.running())))
         self.pinned = {host for flow in self.flows for host in _ends(flow)}
 
     def _watch(self, host: str) -> None:
@@ -100,6 +112,16 @@ class _Life:
         """So many, in all seeds together."""
         self.samples.append(Sample(what, number, unit, None, Statistic.SUM, self.seed))
 
+    def running(self) -> list[Flow]:
+        """The flows whose data get through."""
+        return [flow for flow in self.flows if math.isfinite(self.body.latency_ms(flow.name))]
+
+    def judge(self, lost: Collection[str], what: str = "") -> None:
+        """Whether there is room for these flows, which do not run."""
+        found = [_room(self.body, flow) for flow in self.flows if flow.name in lost]
+        self.count(f"{what}{ROOM}", float(found.count(_Room.FOUND)))
+        self.count(f"{what}{PERHAPS}", float(found.count(_Room.PERHAPS)))
+
     def lose_host(self) -> None:
         """A host that runs tasks and that nothing is pinned to."""
         body = self.body
@@ -121,7 +143,7 @@ class _Life:
                 self.slower("dead host", before[name], body.latency_ms(name))
         lost = [name for name in hit if name not in back_ms]
         self.count("flows hit, ends still joined, that did not run again in 20 s", float(len(lost)))
-        self.count("of these with room somewhere", float(sum(_has_room(body, name) for name in lost)))
+        self.judge(lost)
         return_host(body, host)
         body.run_for(PAUSE_MS)
 
@@ -153,25 +175,25 @@ class _Life:
         self.count(f"{what}: of these cut off where they ran", float(sum(math.isinf(seen[name][0]) for name in hit)))
         self.count(f"{what}: of these no faster 20 s later, without a time", float(len(stay)))
         self.count(f"{what}: that did not run again in 20 s", float(len(lost)))
-        self.count(f"{what}: of these with room somewhere", float(sum(_has_room(body, name) for name in lost)))
+        self.judge(lost, f"{what}: ")
         return_link(body, a, b)
         body.run_for(PAUSE_MS)
 
     def lose_end(self, what: str, *, leader: bool) -> None:
         """The host of a producer, with its leader, or of a consumer."""
         body = self.body
-        running = [flow for flow in self.flows if math.isfinite(body.latency_ms(flow.name))]
+        running = self.running()
         self.count(f"{what}: hosts that died", float(bool(running)), "hosts")
         if not running:
             return
         flow = self.rng.choice(running)
         host = flow.sources[0].host if leader else flow.sinks[0].host
-        hit = [each for each in self.flows if host in _ends(each)]
+        hit = [each for each in running if host in _ends(each)]
         lose_host(body, host)
         body.run_for(PAUSE_MS)
         return_host(body, host)
         body.run_for(DETECTION_MS)
-        for each in hit:
+        for each in self.flows:
             if each.name not in body.leaders:
                 body.submit(each)
         waiting = {each.name for each in hit}
@@ -183,6 +205,7 @@ class _Life:
             body.run_for(LOOK_MS)
         self.count(f"{what}: flows hit", float(len(hit)))
         self.count(f"{what}: that did not run again in 20 s", float(len(waiting)))
+        self.judge(waiting, f"{what}: ")
 
 
 def recovery_s(seen: Sequence[float]) -> float | None:
@@ -202,8 +225,9 @@ def _faults(trial: Trial) -> list[Sample]:
     for _ in range(PINNED_COUNT):
         life.lose_end("dead producer with its leader", leader=True)
         life.lose_end("dead consumer", leader=False)
-    broken = sum(math.isinf(life.body.latency_ms(flow.name)) for flow in life.flows)
-    life.count("flows that do not run at the end", float(broken))
+    broken = {flow.name for flow in life.flows} - {flow.name for flow in life.running()}
+    life.count("flows that do not run at the end", float(len(broken)))
+    life.judge(broken, "at the end: ")
     life.count("hosts overbooked at any time", float(len(life.overbooked)), "hosts")
     life.count(f"hosts promised to {CROWDED:g} or more at any time", float(len(life.crowded)), "hosts")
     worst = Sample("largest promised load of any host", life.worst_rho, "rho", None, Statistic.MAX, trial.seed)
@@ -235,17 +259,20 @@ def _crossed(network: Network, tail: int, head: int) -> list[tuple[int, int]]:
     return [] if tail == head else [(tail, head)]
 
 
-def _has_room(body: Body, name: str) -> bool:
-    """Whether an exact search finds a place for a flow that does not run."""
-    loads, wires = tuple(body.truth.loads), tuple(body.truth.wire_loads)
-    alone = Problem(body.network, (body.leaders[name].flow,), background=loads, wire_background=wires)
+def _room(body: Body, flow: Flow) -> _Room:
+    """Whether an exact search finds a place for a flow that does not run, with all others where they are.
+
+    One that is cut off holds room where it is, and may go there again.
+    """
+    loads, wires = tuple(body.truth.loads_without(flow.name)), tuple(body.truth.wire_loads)
+    alone = Problem(body.network, (flow,), background=loads, wire_background=wires)
     try:
         search(alone, social=True, max_branches=200, gap=1e-3)
     except StoppedWithoutProof:
-        return True  # there may be
+        return _Room.PERHAPS
     except NoFeasibleHost:
-        return False
-    return True
+        return _Room.NONE
+    return _Room.FOUND
 
 
 def _joined(body: Body, name: str) -> bool:

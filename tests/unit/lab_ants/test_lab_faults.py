@@ -1,13 +1,17 @@
 """What `ants/faults` counts as recovered."""
 
 import math
+from itertools import permutations
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from placement.model import Host, OverlayNetwork
 from placement.simulator.body import Body
 from placement.simulator.queries import QueryParams
+from placement.strategies import NoFeasibleHost
+from placement.strategies.protocol import StoppedWithoutProof
 from services.lab.experiments import Trial, fault_recovery
 from services.lab.experiments.fault_recovery import FAULTS, HOSTS_DIED, LINKS_DIED, LOOK_MS, recovery_s
 from services.lab.samples import rows
@@ -64,6 +68,39 @@ def test_nothing_to_kill_is_told(trial: Trial, monkeypatch: pytest.MonkeyPatch) 
     told = found(trial)
     assert (0.0, 0.0) == (told[HOSTS_DIED], told[LINKS_DIED])
     assert 0.0 == told["dead consumer: hosts that died"]
+
+
+def test_a_place_that_is_only_not_ruled_out_is_no_room(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that stopped without proof was told as room that ants had not found."""
+    life = fault_recovery._Life(trial)
+    flow = life.flows[0]
+    assert fault_recovery._Room.FOUND is fault_recovery._room(life.body, flow)
+    for error, room in (
+        (StoppedWithoutProof("f"), fault_recovery._Room.PERHAPS),
+        (NoFeasibleHost("f"), fault_recovery._Room.NONE),
+    ):
+        monkeypatch.setattr(fault_recovery, "search", Mock(side_effect=error))
+        assert room is fault_recovery._room(life.body, flow)
+        life.judge([flow.name], "here: ")
+        told = {sample.measure: sample.value for sample in life.samples[-2:]}
+        assert [0.0, float(room is fault_recovery._Room.PERHAPS)] == [
+            told[f"here: {measure}"] for measure in (fault_recovery.ROOM, fault_recovery.PERHAPS)
+        ]
+
+
+def test_a_flow_that_did_not_run_before_is_not_hit(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no room, whatever dies; it was told as one that did not recover."""
+    life = fault_recovery._Life(trial)
+    latency_ms = life.body.latency_ms
+    ran, idle = next(
+        (ran, idle) for ran, idle in permutations(life.flows, 2) if ran.sinks[0].host in fault_recovery._ends(idle)
+    )
+    monkeypatch.setattr(life.body, "latency_ms", lambda name: math.inf if name == idle.name else latency_ms(name))
+    monkeypatch.setattr(life.rng, "choice", lambda flows: ran)
+    life.lose_end("end", leader=False)
+    told = {sample.measure: sample.value for sample in life.samples}
+    pinned = sum(ran.sinks[0].host in fault_recovery._ends(flow) for flow in life.flows)
+    assert (pinned - 1, 0) == (told["end: flows hit"], told["end: that did not run again in 20 s"])
 
 
 def test_links_of_an_overlay_are_pairs_of_hosts() -> None:
