@@ -215,7 +215,7 @@ class Leader:
         self.standing.flow = event.flow
         if self.plan is not None:
             self._earn(now_ms)
-        watching = self.phase is Phase.RESTING and self.standing.why_look() is Reason.WATCH
+        watching = event.looks and self.phase is Phase.RESTING and self.standing.why_look() is Reason.WATCH
         if not watching or not self.course.rounds.has_drifted(self.flow) or not self._is_round_free(now_ms):
             return []
         return self.course.begin(Reason.WATCH, now_ms=now_ms)
@@ -263,6 +263,7 @@ class Leader:
             return []
         watching = self.standing.why_look() is Reason.WATCH
         if not watching or not rounds.heed_warning(self.flow, now_ms=now_ms):
+            rounds.alarmed = rounds.alarmed or gives_way
             return []
         return self.course.begin(Reason.HOT, now_ms=now_ms)
 

@@ -102,9 +102,13 @@ class ServedFrom:
 
 @dataclass(frozen=True, slots=True)
 class FlowChanged:
-    """The flow's rates or service times were measured anew; its graph is the same."""
+    """The flow's rates or service times were measured anew; its graph is the same.
+
+    `looks` False: the leader is about to hear of something else that it looks at.
+    """
 
     flow: Flow
+    looks: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,9 @@ class Codec(Generic[M]):
         # msgspec demands the version only of a union, so a type that no bytes can satisfy stands beside ours.
         self._decode: Callable[[bytes], M] = library.Decoder(message if is_array else message | _Nothing).decode
         self._peek = library.Decoder(list[Any] if is_array else _Peek).decode
+        first = msgspec.structs.fields(message)[0].type
+        self._first: type = getattr(first, "__origin__", first)
+        """The type of the first field, which stands behind the version of an array."""
 
     def encode(self, message: M, *, topic: str) -> bytes:
         """The message's bytes for this topic. Raises MessageError rather than write what no reader would accept."""
@@ -72,27 +75,36 @@ class Codec(Generic[M]):
         """
         if value is None:
             raise self._bad("the value is null", topic, partition, offset)
-        if len(value) > self.bytes_max:
-            raise self._bad(f"it has {len(value):,} bytes", topic, partition, offset)
-        try:
-            return self._decode(value)
-        except UNREADABLE as fault:
-            other_version = self._other_version(value)
-            if other_version is not None:
-                raise self._bad(other_version, topic, partition, offset, OtherVersionError) from fault
-            raise self._bad(str(fault), topic, partition, offset) from fault
+        fault = None
+        if len(value) <= self.bytes_max:
+            try:
+                return self._decode(value)
+            except UNREADABLE as error:
+                fault = error
+        other_version = self._other_version(value)
+        if other_version is not None:
+            raise self._bad(other_version, topic, partition, offset, OtherVersionError) from fault
+        problem = f"it has {len(value):,} bytes" if fault is None else str(fault)
+        raise self._bad(problem, topic, partition, offset) from fault
 
     def _other_version(self, value: bytes) -> str | None:
         """What to do about bytes that cannot be decoded, if their version can still be read and is not ours."""
         try:
             peek = self._peek(value)
-            version = peek.version if isinstance(peek, _Peek) else peek[0]
-        except (*UNREADABLE, IndexError):
+            version = peek.version if isinstance(peek, _Peek) else self._version_in(peek)
+        except UNREADABLE:
             return None
         if isinstance(version, int) and version > version_of(self.message):
             return f"it has version {version}; upgrade this reader"
         if isinstance(version, int) and version < version_of(self.message):
             return f"it has version {version}, which is no longer read; write it again with this version"
+        return None
+
+    def _version_in(self, array: list[Any]) -> int | None:
+        """Of an array. Anybody's may begin with a number; behind a version comes what our first field is."""
+        match array:
+            case [int(version), first, *_] if version > 0 and isinstance(first, self._first):
+                return version
         return None
 
     def _bad(

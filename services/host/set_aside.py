@@ -42,7 +42,12 @@ def dead_letter(flow: str, failure: Failure, origin: Origin, originals: Mapping[
         timestamp_ms=original.timestamp if original is not None and original.timestamp >= 0 else None,
     )
     topic = dead_letter_topic(flow)
-    return topic, catalogue.DEAD_LETTERS.key_of(letter), catalogue.DEAD_LETTERS.codec.encode(letter, topic=topic)
+    try:
+        encoded = catalogue.DEAD_LETTERS.codec.encode(letter, topic=topic)
+    except MessageError:  # its key or headers are too large; the origin still says where all of it is
+        letter = msgspec.structs.replace(letter, key=None, headers=(), cut=True)
+        encoded = catalogue.DEAD_LETTERS.codec.encode(letter, topic=topic)
+    return topic, catalogue.DEAD_LETTERS.key_of(letter), encoded
 
 
 def late_records(

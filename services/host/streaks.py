@@ -6,7 +6,7 @@ So past a limit the task ends with `FailsOnEverythingError`, its transaction is 
 are. A streak belongs to the partition's seat on this host: it goes on after a restart from what was committed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from services.operators.failure import Failure
 
@@ -27,6 +27,10 @@ class Streaks:
     def is_clean(self) -> bool:
         """Whether nothing has failed since the last success: then a batch without failures need not be noted."""
         return not self._now
+
+    def is_clean_but_for(self, parts: Container[str]) -> bool:
+        """The same, whatever these parts fail on."""
+        return all(part in parts for part in self._now)
 
     def compare(self, tried: Mapping[str, int], failures: Iterable[Failure]) -> None:
         """Of each part that can fail: how many came in, and which of these failed."""

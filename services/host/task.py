@@ -83,6 +83,8 @@ class Task:
         self._failures: list[Failure] = []
         self._hides = plan.graph.spec.delivery == "exactly_once"
         """Whether its results are read only once they are committed."""
+        self._edges = {each.name for each in plan.inputs if each.source is None}
+        """What strangers write to these says nothing of our functions."""
         self._told_elsewhere = {each.name for each in plan.inputs if not each.tells}
         self._writer = writer or Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self._outputs = TaskOutputs(plan, partition, epoch, self._writer, failures=self._failures)
@@ -215,7 +217,7 @@ class Task:
         for number, portion in enumerate([records] if self._thread is None else self._portions.of(records)):
             if number > 0 and self._may_open and not self._inbox.is_stopped:
                 await self._look()
-            if number > 0 and self._is_dirty and self._streaks.is_clean:
+            if number > 0 and self._is_dirty and self._may_open:
                 await self._commit()
             if self._inbox.is_stopped:
                 return
@@ -362,7 +364,7 @@ class Task:
     @property
     def _may_open(self) -> bool:
         """Whether a transaction that is opened now will not wait for a slow function that fails on everything."""
-        return self._thread is None or self._streaks.is_clean
+        return self._thread is None or self._streaks.is_clean_but_for(self._edges)
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""

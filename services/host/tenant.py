@@ -206,6 +206,7 @@ class Tenant:
             await asyncio.gather(*self._leaving.values(), *self._standing_down, return_exceptions=True)
         finally:
             self.segment = None  # not before: what it drains it still holds, and others wait for it
+            self._house.let_go()
             self._house.reports.remove(segment)
 
     def _tell(self, _segment: Segment, seat: Seat) -> None:

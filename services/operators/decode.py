@@ -39,6 +39,7 @@ class Decoder:
         assert fields is not None or not slots, "who reads by name knows the names"
         self._whole = _reader(codec, _record(None, Any))
         self._read = _reader(codec, _record(fields, Any, slots=slots))
+        self._narrow = _reader(codec, _record(fields, Any)) if slots else self._read
         self._read_plain = None
         if codec == "msgpack":
             self._read_plain = _reader(codec, _record(fields, _plain(PLAIN_LEVELS), slots=slots))
@@ -68,7 +69,7 @@ class Decoder:
         try:
             return self._checked(raw, self._whole)
         except _BROKEN:  # Broken in a field that nobody had looked at.
-            return _object(self._read(raw))
+            return self._narrow(raw)
 
     def _one_by_one(self, raws: Sequence[bytes | None]) -> tuple[list[Value], dict[int, str]]:
         values: list[Value] = []

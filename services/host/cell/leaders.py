@@ -241,8 +241,10 @@ class Leaders:
             sure=spot.probability,
         )
         led.modelled_ms = -math.inf
-        self._remodel(flow, led)  # ants are to price what is coming
+        self._remodel(flow, led, looks=False)  # ants are to price what is coming
         self._body.tell_leader(flow, HotSpotAhead(spot.host))
+        if self._body.leaders[flow].phase is Phase.RESTING:
+            self._body.tell_leader(flow, FlowChanged(led.model.flow))  # not heeded: then as any flow that has changed
 
     # Who leads.
 
@@ -333,7 +335,7 @@ class Leaders:
     def _served_at(self, taps: tuple[SegmentTap, ...]) -> dict[str, str]:
         return served_at(self._view, taps, live=self._surface.regions, otherwise=self._body.host)
 
-    def _remodel(self, name: str, led: Led) -> None:
+    def _remodel(self, name: str, led: Led, *, looks: bool = True) -> None:
         """Let the leader know if the flow is another than it thinks: other rates, or ends on other hosts."""
         flow, spec = led.model.flow, led.graph.spec
         stand = {source.name: source.host for source in flow.sources} | {sink.name: sink.host for sink in flow.sinks}
@@ -348,7 +350,7 @@ class Leaders:
         model = self._modelled(led.graph, led.taps)
         if moved or model.flow.drift_from(led.model.flow) > DRIFT:
             led.model = model
-            self._body.tell_leader(name, FlowChanged(model.flow))
+            self._body.tell_leader(name, FlowChanged(model.flow, looks))
         else:
             led.model = replace(led.model, hops=model.hops)  # brokers and hosts get quicker after their start
 

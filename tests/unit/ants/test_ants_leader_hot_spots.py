@@ -9,7 +9,8 @@ from placement.leader_attempt import Reason
 from placement.leader_events import FlowChanged, HotSpotAhead, Stayed
 from placement.leader_params import LIVE_LEADER
 from placement.leader_phases import Phase
-from tests.unit.ants.leader_stage import PARAMS, Stage
+from placement.model import Flow
+from tests.unit.ants.leader_stage import FLOW, PARAMS, Stage
 
 POOR = replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0)
 
@@ -39,8 +40,7 @@ def test_a_look_without_need_gives_way_to_a_warning() -> None:
     """Rates that grow begin one, with few scouts and beta asked for: just then the warning comes."""
     stage = Stage(params=replace(PARAMS, look_at_drift=0.3)).placed("x", "x")
     assert stage.leader.plan is not None
-    grown = [replace(source, rate_per_ms=2 * source.rate_per_ms) for source in stage.leader.flow.sources]
-    stage.tell(FlowChanged(replace(stage.leader.flow, sources=tuple(grown))))
+    stage.tell(FlowChanged(grown(stage.leader.flow)))
     assert stage.leader.course.attempt is not None
     assert Reason.WATCH is stage.leader.course.attempt.reason
     stage.tell(HotSpotAhead("x"))
@@ -49,6 +49,35 @@ def test_a_look_without_need_gives_way_to_a_warning() -> None:
     before = stage.round
     stage.tell(HotSpotAhead("x"))
     assert before == stage.round, "and that is not begun again at every word"
+
+
+def test_a_warning_that_comes_too_soon_for_ants_is_remembered() -> None:
+    """A look without need goes on then, and the next one follows it at once."""
+    stage = Stage(params=replace(PARAMS, look_at_drift=0.3)).placed("x", "x")
+    stage.tell(HotSpotAhead("x"))
+    stage.tell(Measured(stage.round, 50.0, 50.0))
+    stage.ants_return(2)
+    stage.report("x", "x")
+    stage.report("x", "x")
+    assert Phase.RESTING is stage.leader.phase
+    stage.tell(FlowChanged(grown(stage.leader.flow)))
+    assert Phase.SEARCHING is stage.leader.phase
+    stage.now_ms = 1_000.0
+    stage.tell(HotSpotAhead("x"))
+    assert stage.leader.course.rounds.alarmed
+
+
+def test_a_flow_that_is_warned_pays_for_one_look() -> None:
+    """It is told what it weighs now, and then of the hot spot: the first alone would begin a look."""
+    stage = Stage(params=replace(PARAMS, look_at_drift=0.3)).placed("x", "x")
+    stage.tell(FlowChanged(grown(stage.leader.flow), looks=False))
+    assert Phase.RESTING is stage.leader.phase
+    assert grown(FLOW).sources[0].rate_per_ms == stage.leader.flow.sources[0].rate_per_ms
+
+
+def grown(flow: Flow) -> Flow:
+    """Twice as fast."""
+    return replace(flow, sources=tuple(replace(each, rate_per_ms=2 * each.rate_per_ms) for each in flow.sources))
 
 
 def test_warnings_in_a_row_send_ants_once_a_round() -> None:

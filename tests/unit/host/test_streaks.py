@@ -14,6 +14,16 @@ def test_one_success_ends_a_streak() -> None:
     assert streaks.is_clean
 
 
+def test_what_some_parts_fail_on_can_be_left_out() -> None:
+    """One stranger's record on an edge says nothing of a slow function: what that has done is to be committed."""
+    streaks = Streaks(10)
+    streaks.note("edge", tried=1, failed=1, last_error="odd")
+    assert not streaks.is_clean
+    assert streaks.is_clean_but_for({"edge"})
+    streaks.note("score", tried=1, failed=1, last_error="KeyError")
+    assert not streaks.is_clean_but_for({"edge"})
+
+
 def test_the_error_says_how_many_why_and_what_next() -> None:
     """A person reads it as the reason of a parked segment."""
     streaks = Streaks(10)

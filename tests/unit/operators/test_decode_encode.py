@@ -165,6 +165,7 @@ def test_slots_are_bounded_in_depth_and_broken_ones_still_become_objects() -> No
     assert {"a": 1} == decoder.whole(b'{"a": 1, "b": "\xff"}')
     long = {"a": 1, "b": "x" * 10_000}
     assert long == decoder.whole(msgspec.json.encode(long)), "its depth is looked at, too"
+    assert {} == decoder.whole(b'{"b": "\xff"}'), "no null that nobody wrote"
 
 
 def batch(*values: dict) -> Batch:

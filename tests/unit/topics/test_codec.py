@@ -6,7 +6,7 @@ import timeit
 import msgspec
 import pytest
 
-from topics.catalogue import FLOWS, HOSTS, LATE, METRICS_HOSTS, PLACEMENTS, SEGMENTS_STATUS
+from topics.catalogue import EDGE, FLOWS, HOSTS, LATE, METRICS_HOSTS, PLACEMENTS, SEGMENTS_STATUS
 from topics.errors import MessageError, OtherVersionError
 from topics.messages import HostMetrics, HostRegistration, LateRecord, Moments, Origin, Placement, SegmentStatus
 
@@ -101,6 +101,25 @@ def test_what_is_wrong_with_our_own_version_is_no_other_version() -> None:
     with pytest.raises(MessageError) as caught:
         decode_placement(b'{"shape":"other","version":1}')
     assert not isinstance(caught.value, OtherVersionError)
+
+
+@pytest.mark.parametrize(
+    ("written", "is_ours"),
+    [
+        ([2, "talk.s1", 0], True),
+        ([2, "talk.s1", "x" * 3_000_000], True),
+        ([1_700_000_000, 21.5], False),
+        ([0], False),
+        ([-1, "talk.s1"], False),
+        ([False, "talk.s1"], False),
+        ([], False),
+    ],
+)
+def test_an_array_is_another_version_of_ours_only_if_it_looks_like_one(written: list[object], is_ours: bool) -> None:
+    """Compact telemetry begins with a number, too; and what a later version has written may be larger than ours."""
+    with pytest.raises(MessageError) as caught:
+        EDGE.codec.decode(msgspec.msgpack.encode(written), topic="e", partition=0, offset=0)
+    assert is_ours is isinstance(caught.value, OtherVersionError)
 
 
 def test_a_field_from_the_future_is_skipped() -> None:
