@@ -192,11 +192,11 @@ class _Blocks(OrderedDict[TopicPartition, Any]):
 
     def __setitem__(self, partition: TopicPartition, answer: Any) -> None:
         if isinstance(answer, FetchResult):
-            answer.getall = partial(_take_block, answer)
+            answer.getall = partial(take_block, answer)
         super().__setitem__(partition, answer)
 
 
-def _take_block(answer: FetchResult, _max_records: int | None = None) -> Block:
+def take_block(answer: FetchResult, _max_records: int | None = None) -> Block:
     """All records of one answer. The size of an answer is bounded by `max_partition_fetch_bytes`, not by a count."""
     if not answer.has_more() or not answer.check_assignment(answer._topic_partition):
         return Block()
@@ -226,7 +226,7 @@ def _records(fetched: Any) -> Block:
         batch = batches.next_batch()
         if fetched._check_crcs and not batch.validate_crc():
             raise CorruptRecordException(f"a batch of {fetched._tp} at offset {batch.base_offset} fails its checksum")
-        if not _skipped(fetched, batch):
+        if not is_skipped(fetched, batch):
             records = _read(batches, batch)
             is_compressed = is_compressed or batch.compression_type != 0
             if records and records[0].offset < fetched.next_fetch_offset:
@@ -259,7 +259,7 @@ def values_bytes(values: list[bytes | None]) -> int:
         return sum(map(len, filter(None, values)))
 
 
-def _skipped(fetched: Any, batch: Any) -> bool:
+def is_skipped(fetched: Any, batch: Any) -> bool:
     """Whether a batch holds no records for us: a control batch, or one of a transaction that was aborted."""
     if fetched._isolation_level == READ_COMMITTED and batch.producer_id is not None:
         fetched._consume_aborted_up_to(batch.base_offset)

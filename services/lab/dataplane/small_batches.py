@@ -1,7 +1,5 @@
 """Measure: what a batch costs beyond its records, by a host whose polls bring so many records at most."""
 
-from statistics import median
-
 from services.lab.dataplane.contestants import altered, ours
 from services.lab.dataplane.ground import Backlog, Ground
 from services.lab.dataplane.throughput import Speeds, compete
@@ -25,19 +23,19 @@ def small_batches(ground: Ground, backlog: Backlog, *, repetitions: int) -> list
 
 
 def rows(speeds: Speeds) -> list[Row]:
-    """Rates, and costs: what a batch of that size takes more than as many records of large batches."""
+    """Rates, and costs: what a batch of that size takes more than as many records of large batches, in turns next to
+    each other, since the machine's speed changes."""
     workload = FILTER_PROJECT.name
     found = [
         Row.of(f"{workload}: {name}", [one.records_per_s for one in speeds[workload, name]], "records/s")
         for workload, name in speeds
     ]
-    if (workload, ALL) in speeds:
-        record_s = median(one.cpu_s_per_million for one in speeds[workload, ALL]) / 1e6
-        for count in POLL_RECORDS:
-            records_s = [one.cpu_s_per_million / 1e6 for one in speeds.get((workload, _name(count)), [])]
-            if records_s:
-                costs_ms = [(each - record_s) * count * 1e3 for each in records_s]
-                found.append(Row.of(f"cost of a batch, {_name(count)}", costs_ms, "ms CPU"))
+    whole = speeds.get((workload, ALL), [])
+    for count in POLL_RECORDS:
+        pairs = list(zip(speeds.get((workload, _name(count)), []), whole, strict=False))
+        costs_ms = [(one.cpu_s_per_million - other.cpu_s_per_million) * count / 1e3 for one, other in pairs]
+        if costs_ms:
+            found.append(Row.of(f"cost of a batch, {_name(count)}", costs_ms, "ms CPU"))
     return found
 
 

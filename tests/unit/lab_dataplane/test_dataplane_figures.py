@@ -28,6 +28,13 @@ def test_the_warm_up_also_lasts_for_a_share_of_the_results() -> None:
     assert 500 == speed(samples, patience, results=1_000, records=1_000).records_per_s
 
 
+def test_what_comes_after_the_measured_share_does_not_count() -> None:
+    """One of two hosts has no more to do then, and what is asked is what both do at a time."""
+    samples = [Sample(0.0, 0, 0.0, 0.0), Sample(1.0, 600, 1.0, 0.0), Sample(5.0, 1_000, 2.0, 0.0)]
+    patience = Patience(warm_up_s=0.0, measured_share=0.75)
+    assert 600 == speed(samples, patience, results=1_000, records=1_000).records_per_s
+
+
 def test_results_are_counted_as_the_records_that_gave_them() -> None:
     """A filter that passes four of five has read five."""
     samples = [Sample(0.0, 0, 0.0, 0.0), Sample(2.0, 800, 1.0, 0.0)]
@@ -68,11 +75,11 @@ def test_a_side_that_failed_has_no_rows() -> None:
 
 
 def test_a_batch_costs_what_its_records_do_not_explain() -> None:
-    """10 records that take 30 microseconds each instead of 2 came in a batch of 280 microseconds."""
+    """10 records that take 30 microseconds each instead of 2 came in a batch of 280; a slow minute hits both sides."""
     workload = small_batches.FILTER_PROJECT.name
     speeds = {
-        (workload, "10 records a poll"): [Speed(1, 30.0, 0)],
-        (workload, small_batches.ALL): [Speed(1, 2.0, 0)],
+        (workload, "10 records a poll"): [Speed(1, 30.0, 0), Speed(1, 33.0, 0), Speed(1, 60.0, 0)],
+        (workload, small_batches.ALL): [Speed(1, 2.0, 0), Speed(1, 2.0, 0), Speed(1, 32.0, 0)],
     }
     cost = small_batches.rows(speeds)[-1]
     assert ("cost of a batch, 10 records a poll", "ms CPU") == (cost.measure, cost.unit)

@@ -1,17 +1,18 @@
 """The host with limited polls must read everything, in order, or the cost of a batch is that of another workload."""
 
-import asyncio
-from collections.abc import Mapping
+import gc
+import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
 
-from services.host.fetch import BlockConsumer
+from services.host import fetch
 from services.lab.dataplane.sides.limited_host import limit_polls
 
-ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+AT = TopicPartition("t", 0)
 
 
 @dataclass(frozen=True)
@@ -19,54 +20,104 @@ class Fetched:
     """A record."""
 
     offset: int
-    value: bytes = b"v"
 
 
-class Fetches(BlockConsumer):
-    """A consumer with two fetches to give, and no broker."""
+class Batch(list[Fetched]):
+    """A broker's batch."""
 
-    def __init__(self) -> None:
-        self.left: list[dict[TopicPartition, list[Fetched]]] = [
-            {ONE: [Fetched(1), Fetched(2), Fetched(3)], OTHER: [Fetched(7)]},
-            {ONE: [Fetched(4)]},
-        ]
+    is_control_batch = False
 
-    def __del__(self) -> None:
-        """There is nothing to close."""
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__(map(Fetched, range(first, last + 1)))
+        self.next_offset = last + 1
 
 
-@pytest.fixture
-def consumer(monkeypatch: pytest.MonkeyPatch) -> Fetches:
+class Batches:
+    """What one fetch brought."""
+
+    def __init__(self, *batches: Batch) -> None:
+        self.left = list(batches)
+
+    def has_next(self) -> bool:
+        return bool(self.left)
+
+    def next_batch(self) -> Batch:
+        return self.left.pop(0)
+
+
+class Assignment:
+    """One that has the partition, from an offset on."""
+
+    active = True
+    paused = False
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def state_value(self, _partition: TopicPartition) -> "Assignment":
+        return self
+
+    def consumed_to(self, offset: int) -> None:
+        self.position = offset
+
+
+@pytest.fixture(autouse=True)
+def two_a_poll(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Polls bring two records of a partition at most."""
-
-    async def blocks(self: Fetches, _wanted: Any, **_options: Any) -> dict[TopicPartition, list[Fetched]]:
-        return self.left.pop(0) if self.left else {}
-
-    monkeypatch.setattr(BlockConsumer, "blocks", blocks)
-    monkeypatch.setattr(BlockConsumer, "assign", lambda self, partitions: None)
+    monkeypatch.setattr(fetch, "take_block", fetch.take_block)
     limit_polls(2)
-    return Fetches()
+    gc.disable()
+    yield
+    gc.enable()
 
 
-def offsets(polled: Mapping[TopicPartition, list[Any]]) -> dict[TopicPartition, list[int]]:
-    return {at: [record.offset for record in block] for at, block in polled.items()}
+def answer(*batches: Batch, position: int = 0) -> FetchResult:
+    """What one fetch from there brought, as the host's fetcher keeps it."""
+    records = PartitionRecords(AT, Batches(*batches), None, position, None, None, False, 0)
+    kept = fetch._Blocks()
+    kept[AT] = FetchResult(AT, assignment=Assignment(position), partition_records=records, backoff=0)
+    return kept[AT]
 
 
-def test_a_fetch_comes_out_in_order_a_few_records_at_a_time(consumer: Fetches) -> None:
-    """Nothing is lost between two polls."""
+def polls(fetched: FetchResult) -> list[list[int]]:
+    """The offsets that each poll brings, until the fetcher would fetch again."""
+    found = []
+    while fetched.has_more():
+        found.append([record.offset for record in fetched.getall()])
+    return found
 
-    async def polls() -> list[dict[TopicPartition, list[int]]]:
-        return [offsets(await consumer.blocks({ONE, OTHER}, timeout_ms=0)) for _ in range(4)]
 
-    assert [{ONE: [1, 2], OTHER: [7]}, {ONE: [3]}, {ONE: [4]}, {}] == asyncio.run(polls())
+def test_a_fetch_comes_out_in_order_a_few_records_at_a_time() -> None:
+    """Nothing is lost between two polls, nor between two batches."""
+    fetched = answer(Batch(0, 2), Batch(3, 6))
+    assert [[0, 1], [2, 3], [4, 5], [6]] == polls(fetched)
+    assert 7 == fetched._assignment.position
 
 
-def test_what_waits_for_a_former_assignment_is_dropped(consumer: Fetches) -> None:
+def test_an_even_number_of_records_ends_with_a_poll_of_none() -> None:
+    """The last full poll can't know that it is the last."""
+    fetched = answer(Batch(0, 3))
+    assert [[0, 1], [2, 3], []] == polls(fetched)
+    assert 4 == fetched._assignment.position
+
+
+def test_a_batch_that_begins_before_the_wanted_offset_begins_there() -> None:
+    """A broker sends whole batches."""
+    assert [[2, 3], [4]] == polls(answer(Batch(0, 4), position=2))
+
+
+def test_where_others_are_assigned_nothing_comes_any_more() -> None:
     """It is fetched again from where the new task stands; else it would come twice."""
+    fetched = answer(Batch(0, 4))
+    assert 2 == len(fetched.getall())
+    fetched._assignment.active = False
+    assert [] == fetched.getall()
+    assert not fetched.has_more()
 
-    async def polls() -> list[dict[TopicPartition, list[int]]]:
-        first = await consumer.blocks({ONE}, timeout_ms=0)
-        consumer.assign([ONE])
-        return [offsets(first), offsets(await consumer.blocks({ONE}, timeout_ms=0))]
 
-    assert [{ONE: [1, 2]}, {ONE: [4]}] == asyncio.run(polls())
+def test_what_was_handed_out_is_freed_without_a_collection() -> None:
+    """Hosts collect garbage rarely: with every answer kept, batches cost more from second to second."""
+    fetched = answer(Batch(0, 2))
+    records = weakref.ref(fetched._partition_records)
+    polls(fetched)
+    assert records() is None

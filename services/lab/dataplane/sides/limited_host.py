@@ -1,40 +1,55 @@
-"""Side: a host whose polls bring a limited number of records of each partition, as a trickle of input would."""
+"""Side: a host whose polls bring a limited number of records of each partition, as a trickle of input would.
+
+What a fetch brought stays as it came, and a poll makes its records when it hands them out: records made for many polls
+ahead would have left the processor's caches by the time they are looked at, and those of a trickle never do.
+"""
 
 import sys
-from collections.abc import Container
+from collections.abc import Iterator
+from itertools import chain, dropwhile, islice
+from typing import Any
 
-from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import FetchResult
 
-from services.host.fetch import RECORD_BYTES, Block, BlockConsumer, Record, values_bytes
+from services.host import fetch
+from services.host.fetch import RECORD_BYTES, Block, Record, is_skipped
 from services.host.main import main
+
+RECORD_VALUE_BYTES = 120
+"""Of the bench's records, about: a host that is not limited weighs none of them, either."""
 
 
 def limit_polls(records_max: int) -> None:
     """Hand out what was fetched a few records at a time; what is left waits for the next poll."""
-    fetch, assign = BlockConsumer.blocks, BlockConsumer.assign
-    waiting: dict[TopicPartition, list[Record]] = {}
 
-    async def blocks(
-        self: BlockConsumer, wanted: Container[TopicPartition], *, timeout_ms: int
-    ) -> dict[TopicPartition, Block]:
-        if not any(left and at in wanted for at, left in waiting.items()):
-            for at, records in (await fetch(self, wanted, timeout_ms=timeout_ms)).items():
-                waiting[at] = records[::-1] + waiting.get(at, [])
-        polled = {}
-        for at, left in waiting.items():
-            if left and at in wanted:
-                block = polled[at] = Block(left[: -records_max - 1 : -1])
-                block.size_bytes = RECORD_BYTES * len(block) + values_bytes([record.value for record in block])
-                del left[-records_max:]
-        return polled
+    def take_some(answer: FetchResult, _max_records: int | None = None) -> Block:
+        if not answer.has_more() or not answer.check_assignment(answer._topic_partition):
+            return Block()
+        fetched = answer._partition_records
+        block = Block(islice(vars(answer).setdefault("waiting", _records(fetched)), records_max))
+        block.size_bytes = (RECORD_BYTES + RECORD_VALUE_BYTES) * len(block)
+        if len(block) == records_max:
+            fetched.next_fetch_offset = block[-1].offset + 1
+        answer._update_position()
+        if len(block) < records_max:
+            fetched._records_iterator = answer._partition_records = None  # each would hold the other, as in `fetch`
+            del answer.getall, answer.waiting
+        return block
 
-    def assigned(self: BlockConsumer, partitions: list[TopicPartition]) -> None:
-        waiting.clear()  # what was fetched for the former assignment is fetched again
-        assign(self, partitions)
+    fetch.take_block = take_some
 
-    BlockConsumer.look_again = BlockConsumer.interrupt  # type: ignore[method-assign] # what waits here is no fetch
-    BlockConsumer.blocks = blocks  # type: ignore[method-assign]
-    BlockConsumer.assign = assigned
+
+def _records(fetched: Any) -> Iterator[Record]:
+    wanted = fetched.next_fetch_offset
+    return dropwhile(lambda record: record.offset < wanted, chain.from_iterable(_batches(fetched)))
+
+
+def _batches(fetched: Any) -> Iterator[Any]:
+    while fetched._records.has_next():
+        batch = fetched._records.next_batch()
+        if not is_skipped(fetched, batch):
+            yield batch
+        fetched.next_fetch_offset = batch.next_offset
 
 
 if __name__ == "__main__":
