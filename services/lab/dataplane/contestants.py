@@ -51,9 +51,7 @@ def host_command(ground: Ground, name: str, *, log_level: str = "warning") -> li
     return [sys.executable, "-m", "services.host", "--name", name, *options]
 
 
-def ours(
-    name: str = OURS, *, hosts: int = 1, delivery: str = "at_least_once", patience: Patience | None = None
-) -> Contestant:
+def ours(name: str = OURS, *, hosts: int = 1, delivery: str = "at_least_once") -> Contestant:
     """Stigmergy, by the way that users go: a flow is submitted, and hosts run what the registry gives them."""
 
     def commands(bout: Bout) -> list[list[str]]:
@@ -62,7 +60,7 @@ def ours(
         submit(bout.ground.bootstrap, flow, hosts=names)
         return [host_command(bout.ground, each) for each in names]
 
-    return Contestant(name, commands, patience or Patience(), is_committed=delivery == "exactly_once")
+    return Contestant(name, commands, is_committed=delivery == "exactly_once")
 
 
 def altered(name: str, *program: str, patience: Patience | None = None) -> Contestant:

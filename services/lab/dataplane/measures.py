@@ -26,13 +26,11 @@ from services.lab.dataplane.recovery import recovery
 from services.lab.dataplane.small_batches import small_batches
 from services.lab.dataplane.stack import bench_ground
 from services.lab.dataplane.throughput import compete, ratios, rows
-from services.lab.dataplane.trial import Patience
+from services.lab.dataplane.two_hosts import two_hosts
 from services.lab.dataplane.workloads import FILTER_PROJECT, PARTITIONS, SCORE
 from services.lab.results import Row
 from services.settings import Settings
 
-ALL_AT_WORK = Patience(warm_up_share=0.2, measured_share=0.75, measured_s_max=60.0)
-"""Neither while one of two hosts still starts, nor when one has no more to do: asked is what both do at a time."""
 SIDES = (BARE_LOOP, BARE_LOOP_TUNED, PLAIN_FAUST, QUIX, BYTEWAX, *PROGRAMS)
 
 
@@ -96,14 +94,7 @@ def _delivery(ground: Ground, params: Params) -> list[Row]:
 def _hosts(ground: Ground, params: Params) -> list[Row]:
     workloads = (FILTER_PROJECT, SCORE)
     backlog = ground.backlog(params.records, params.seed, workloads=workloads)
-    two, one = ours("2 hosts", hosts=2, patience=ALL_AT_WORK), ours("1 host", patience=ALL_AT_WORK)
-    entries = [(two, backlog), (one, backlog)]
-    speeds = compete(ground, entries, repetitions=params.repetitions, workloads=workloads)
-    busy = [
-        Row.of(f"{workload}: {name}, broker", [each.broker_cores for each in found], "cores")
-        for (workload, name), found in speeds.items()
-    ]
-    return [*rows(speeds), *ratios(speeds, two.name, one.name), *busy]
+    return two_hosts(ground, backlog, workloads, repetitions=params.repetitions)
 
 
 def _metrics(ground: Ground, params: Params) -> list[Row]:

@@ -30,12 +30,10 @@ class Patience:
     """When the clock starts, after the first result; and when a slow side has been watched for long enough.
 
     `warm_up_share`: of all results, which must be there too, since on a busy machine little is done in a while.
-    `measured_share`: of all results, after which nothing counts any more, since one of several has run out of work.
     """
 
     warm_up_s: float = 0.5
     warm_up_share: float = 0.0
-    measured_share: float = 1.0
     measured_s_max: float = 15.0
 
 
@@ -118,13 +116,8 @@ def is_warm(sample: Sample, first: Sample, patience: Patience, *, results: int) 
 
 
 def speed(samples: Sequence[Sample], patience: Patience, *, results: int, records: int) -> Speed:
-    """From samples to a speed, leaving out warm-up and end. So many results would come of so many records."""
-    warm = [
-        sample
-        for sample in samples
-        if is_warm(sample, samples[0], patience, results=results)
-        and sample.results <= patience.measured_share * results
-    ]
+    """From samples to a speed, leaving out the warm-up. So many results would come of so many records."""
+    warm = [sample for sample in samples if is_warm(sample, samples[0], patience, results=results)]
     if len(warm) < 2:
         warm = list(samples)
     first, last = warm[0], warm[-1]

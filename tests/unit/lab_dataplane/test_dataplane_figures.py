@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from services.lab.dataplane import recovery, small_batches, throughput
+from services.lab.dataplane import recovery, throughput
 from services.lab.dataplane.ground import BenchError
 from services.lab.dataplane.metering import BATCH, metering
 from services.lab.dataplane.trial import Patience, Sample, Speed, speed
@@ -26,13 +26,6 @@ def test_the_warm_up_also_lasts_for_a_share_of_the_results() -> None:
     ]
     patience = Patience(warm_up_s=12.0, warm_up_share=0.5)
     assert 500 == speed(samples, patience, results=1_000, records=1_000).records_per_s
-
-
-def test_what_comes_after_the_measured_share_does_not_count() -> None:
-    """One of two hosts has no more to do then, and what is asked is what both do at a time."""
-    samples = [Sample(0.0, 0, 0.0, 0.0), Sample(1.0, 600, 1.0, 0.0), Sample(5.0, 1_000, 2.0, 0.0)]
-    patience = Patience(warm_up_s=0.0, measured_share=0.75)
-    assert 600 == speed(samples, patience, results=1_000, records=1_000).records_per_s
 
 
 def test_results_are_counted_as_the_records_that_gave_them() -> None:
@@ -72,18 +65,6 @@ def test_a_ratio_is_made_of_repetitions_next_to_each_other() -> None:
 def test_a_side_that_failed_has_no_rows() -> None:
     """It is left out, and told; the others' figures stay."""
     assert [] == throughput.ratios({("workload", "ours"): [Speed(1, 1, 1)]}, "ours", "theirs")
-
-
-def test_a_batch_costs_what_its_records_do_not_explain() -> None:
-    """10 records that take 30 microseconds each instead of 2 came in a batch of 280; a slow minute hits both sides."""
-    workload = small_batches.FILTER_PROJECT.name
-    speeds = {
-        (workload, "10 records a poll"): [Speed(1, 30.0, 0), Speed(1, 33.0, 0), Speed(1, 60.0, 0)],
-        (workload, small_batches.ALL): [Speed(1, 2.0, 0), Speed(1, 2.0, 0), Speed(1, 32.0, 0)],
-    }
-    cost = small_batches.rows(speeds)[-1]
-    assert ("cost of a batch, 10 records a poll", "ms CPU") == (cost.measure, cost.unit)
-    assert pytest.approx(0.28) == cost.value
 
 
 def _log(path: Path, restored: int) -> Path:

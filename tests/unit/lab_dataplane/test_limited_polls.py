@@ -65,7 +65,7 @@ class Assignment:
 def two_a_poll(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Polls bring two records of a partition at most."""
     monkeypatch.setattr(fetch, "take_block", fetch.take_block)
-    limit_polls(2)
+    limit_polls(lambda: 2)
     gc.disable()
     yield
     gc.enable()

@@ -5,7 +5,7 @@ ahead would have left the processor's caches by the time they are looked at, and
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, dropwhile, islice
 from typing import Any
 
@@ -19,19 +19,19 @@ RECORD_VALUE_BYTES = 120
 """Of the bench's records, about: a host that is not limited weighs none of them, either."""
 
 
-def limit_polls(records_max: int) -> None:
+def limit_polls(records_max: Callable[[], int]) -> None:
     """Hand out what was fetched a few records at a time; what is left waits for the next poll."""
 
     def take_some(answer: FetchResult, _max_records: int | None = None) -> Block:
         if not answer.has_more() or not answer.check_assignment(answer._topic_partition):
             return Block()
-        fetched = answer._partition_records
-        block = Block(islice(vars(answer).setdefault("waiting", _records(fetched)), records_max))
+        fetched, most = answer._partition_records, records_max()
+        block = Block(islice(vars(answer).setdefault("waiting", _records(fetched)), most))
         block.size_bytes = (RECORD_BYTES + RECORD_VALUE_BYTES) * len(block)
-        if len(block) == records_max:
+        if len(block) == most:
             fetched.next_fetch_offset = block[-1].offset + 1
         answer._update_position()
-        if len(block) < records_max:
+        if len(block) < most:
             fetched._records_iterator = answer._partition_records = None  # each would hold the other, as in `fetch`
             del answer.getall, answer.waiting
         return block
@@ -53,5 +53,6 @@ def _batches(fetched: Any) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    limit_polls(int(sys.argv.pop(1)))
+    most = int(sys.argv.pop(1))
+    limit_polls(lambda: most)
     main()
