@@ -111,7 +111,17 @@ class Carriage:
         yield from self._carry_all(waiting, situation)  # what the registry has overtaken must not begin
         yield from self._begin(situation)
         yield from self._carry_all([move for move in self.moves.values() if not move.has_ended], situation)
+        yield from self._let_go(situation)
         self._forget_old(situation.now_ms)
+
+    def _let_go(self, situation: Situation) -> Iterator[Entry]:
+        """Nobody waits for a former owner whose successor runs. Moves have let go of theirs; a command that was killed
+        left a name, and the new owner would wait for that one's word again at each start."""
+        for slot, before in sorted(situation.view.placements.items()):
+            if before.origin is not None and situation.says(slot, "running"):
+                after = msgspec.structs.replace(before, origin=None)
+                situation.view.take(after)
+                yield catalogue.PLACEMENTS, after
 
     def _begin(self, situation: Situation) -> Iterator[Entry]:
         waiting = [move for move in self.moves.values() if move.phase is Phase.PROPOSED]

@@ -90,3 +90,14 @@ def test_a_plan_whose_move_was_given_up_is_tried_once_more_after_the_window(offi
     office.now_ms += 1
     office.look()
     assert ["proposed", "warming"] == [each.phase for each in pick["moves"](office.look())]
+
+
+def test_a_former_owner_that_nobody_waits_for_is_let_go(office: Any, pick: Any, segment: str) -> None:
+    """`stigmergy assign` that was killed left its name: each start of the new owner would wait for its word again."""
+    office.running_on("a")
+    handed = msgspec.structs.replace(office.view.placements[segment, 0], host="b", epoch=2, origin="a")
+    office.view.take(handed)
+    assert [] == office.look(), "it has not taken over yet"
+    office.says("b", 0, 2)
+    assert [msgspec.structs.replace(handed, origin=None)] == pick["placements"](office.look())
+    assert [] == office.look()
