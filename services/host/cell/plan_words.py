@@ -18,7 +18,7 @@ from placement.model import Flow, Plan
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_grounds import Way, grounds, network_bytes
 from services.host.cell.predictions import Prediction
-from services.registry.decisions import WEIGHED, decision
+from services.registry.decisions import BUSY, WEIGHED, decision
 from services.registry.told_latency import DEBT, NOW
 from topics.messages import (
     Alternative,
@@ -26,6 +26,7 @@ from topics.messages import (
     Figures,
     Message,
     ProposedPlan,
+    Request,
     SegmentMove,
     SegmentTap,
     VainTry,
@@ -162,6 +163,13 @@ def weighed(
         request=request,
         evidence=grounds(model.flow, where, reckoned.way_ms, busy=reckoned.busy, now_cost_ms=now_cost_ms),
     )
+
+
+def busy(flow: str, reason: Reason, request: Request, *, by: str, now_ms: int) -> tuple[Topic[Any], Message]:
+    """A leader's answer to who wants to know what it would do, while it has no time for that."""
+    why = f"its leader still looks for a place itself: {reason.value}"
+    what = f"what the leader of {flow} would do"
+    return decision(BUSY, what, why, by=by, now_ms=now_ms, flow=flow, request=request.request)
 
 
 def proposed(plan: ProposedPlan, now: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
