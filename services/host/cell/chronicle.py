@@ -103,6 +103,7 @@ class Chronicle:
     def corrected(self, plan: CommittedPlan, entry: tuple[Topic[Any], Message]) -> None:
         """A leader learnt that its plan was not carried out: this is what runs, and how history tells it."""
         self._plans[plan.flow] = plan
+        self._words[plan.flow] = _Word(self._now_ms())
         self._decisions.append(entry)
 
     def proposed(self, plan: ProposedPlan, now: Prediction) -> None:

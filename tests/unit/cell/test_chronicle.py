@@ -127,12 +127,16 @@ def test_within_ten_minutes_only_news_are_told(next_one: Stayed, prediction: Pre
     assert 1 + is_news == len(topics.decisions())
 
 
-def test_what_is_learnt_after_a_move_is_told_a_minute_later() -> None:
-    """The plan told a guess of its latency, which may have been a good one."""
+@pytest.mark.parametrize("is_corrected", [False, True])
+def test_what_is_learnt_after_a_move_is_told_a_minute_later(is_corrected: bool) -> None:
+    """The plan told a guess of its latency, which may have been a good one; a correction may tell nothing of it."""
     topics = Topics()
     chronicle = topics.chronicle()
     chronicle.stayed(stayed(), PREDICTION)
-    chronicle.committed(plan(), PREDICTION)
+    if is_corrected:
+        chronicle.corrected(plan(), decision("planned", "what", "why", by="a", now_ms=1, flow="talk"))
+    else:
+        chronicle.committed(plan(), PREDICTION)
     for _ in range(2):
         topics.now_ms += STAYED_EVERY_MS / 2
         chronicle.stayed(stayed(), PREDICTION)
