@@ -115,10 +115,13 @@ class Carriage:
         self._forget_old(situation.now_ms)
 
     def _let_go(self, situation: Situation) -> Iterator[Entry]:
-        """Nobody waits for a former owner whose successor runs. Moves have let go of theirs; a command that was killed
-        left a name, and the new owner would wait for that one's word again at each start."""
+        """Nobody waits for a former owner whose successor runs, or that is lost. Moves let go of theirs; one of another
+        revision, or of a command that was killed, would be waited for again at each start of the new owner."""
+        cared_for = self.under_way()
         for slot, before in sorted(situation.view.placements.items()):
-            if before.origin is not None and situation.says(slot, "running"):
+            if before.origin is None or slot in cared_for:
+                continue
+            if situation.says(slot, "running") or before.origin in situation.lost:
                 after = msgspec.structs.replace(before, origin=None)
                 situation.view.take(after)
                 yield catalogue.PLACEMENTS, after
