@@ -124,6 +124,10 @@ class Leader:
         """Task -> host of the plan that runs."""
         return self.standing.running
 
+    def debt_ms(self, *, now_ms: float) -> float:
+        """For how long the next round of ants is not earned yet: it is owed before only if something happens."""
+        return max(0.0, self.course.rounds.free_at_ms(self.flow, now_ms=now_ms) - now_ms)
+
     def step(self, event: Any, *, now_ms: float, rng: Chance) -> list[LeaderEffect]:
         """Take one event."""
         if isinstance(event, RoutingAntReturned | ScoutReport | ScoutFailed):

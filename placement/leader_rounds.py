@@ -50,21 +50,21 @@ class Rounds:
 
     def are_free(self, flow: Flow, *, now_ms: float) -> bool:
         """Whether a round has been earned, or may be owed."""
-        return self._free_at_ms(flow, now_ms=now_ms) <= now_ms
+        return self.free_at_ms(flow, now_ms=now_ms) <= now_ms
 
     def heed_warning(self, flow: Flow, *, now_ms: float) -> bool:
         """Whether ants are sent because of a hot spot ahead: on credit, but not more often than rounds go."""
         if now_ms - self._warned_ms < self._params.watch_every_ms:
             return False
         owed = self._params.hot_rounds_owed_max
-        if owed is not None and self._free_at_ms(flow, now_ms=now_ms, owed_rounds=owed) > now_ms:
+        if owed is not None and self.free_at_ms(flow, now_ms=now_ms, owed_rounds=owed) > now_ms:
             return False
         self._warned_ms = now_ms
         return True
 
     def heed_alarm(self, flow: Flow, *, now_ms: float) -> bool:
         """Whether ants are sent because a host of the flow became crowded: as long as they may be owed."""
-        return self._free_at_ms(flow, now_ms=now_ms, owed_rounds=self._params.owed_rounds_max) <= now_ms
+        return self.free_at_ms(flow, now_ms=now_ms, owed_rounds=self._params.owed_rounds_max) <= now_ms
 
     def next_at_ms(self, flow: Flow, *, now_ms: float, stuck: bool = False) -> float:
         """As soon as the interval and the budget allow; after an alarm, without the interval and on credit.
@@ -74,8 +74,9 @@ class Rounds:
         pause_ms = 0.0 if self.alarmed else self._params.watch_every_ms
         owed = self._params.owed_rounds_max if self.alarmed or stuck else 0
         self.alarmed = False
-        return max(now_ms + pause_ms, self._free_at_ms(flow, now_ms=now_ms, owed_rounds=owed))
+        return max(now_ms + pause_ms, self.free_at_ms(flow, now_ms=now_ms, owed_rounds=owed))
 
-    def _free_at_ms(self, flow: Flow, *, now_ms: float, owed_rounds: int = 0) -> float:
+    def free_at_ms(self, flow: Flow, *, now_ms: float, owed_rounds: int = 0) -> float:
+        """When a round has been earned, or may be owed with so many others."""
         owed = max(owed_rounds, self._params.owed_rounds_max if self.has_drifted(flow) else 0)
         return self._purse.round_free_at_ms(len(subqueries(flow.graph)), now_ms=now_ms, owed_rounds=owed)

@@ -70,6 +70,8 @@ def advance(move: Move, facts: Facts, *, now_ms: int, params: MoveParams) -> tup
         moved = replace(moved, paused_ms=now_ms)
     if step.phase in (Phase.RELEASING, Phase.ROLLED_BACK):
         moved = _with_pause(moved, facts)
+    elif step.phase is Phase.DONE:
+        moved = _with_word(moved, facts)
     return moved, step.effects
 
 
@@ -85,6 +87,16 @@ def _with_pause(move: Move, facts: Facts) -> Move:
         return move
     begin_ms = max(begins_ms)
     return replace(move, paused_ms=begin_ms, actual_pause_ms=float(max(0, facts.told.at_ms - begin_ms)))
+
+
+def _with_word(move: Move, facts: Facts) -> Move:
+    """The origin's word may come behind that of the target, on another topic: then the pause was taken to begin with
+    the order to stop, and what the origin still did after that counted as pause."""
+    stopped_ms = facts.stopped_ms if facts.drained_epoch >= move.epoch else None
+    if stopped_ms is None or move.paused_ms is None or move.actual_pause_ms is None or stopped_ms <= move.paused_ms:
+        return move
+    worked_on_ms = stopped_ms - move.paused_ms
+    return replace(move, paused_ms=stopped_ms, actual_pause_ms=max(0.0, move.actual_pause_ms - worked_on_ms))
 
 
 def _superseded(move: Move, facts: Facts) -> Step | None:

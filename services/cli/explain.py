@@ -1,6 +1,7 @@
 """`stigmergy explain`: why each part of a flow runs where it does, what else was found, and how well it was told."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -18,11 +19,12 @@ from services.registry.changes import flow_of
 from services.registry.pauses import predicted_pause_ms
 from services.registry.sharing_words import shared_lines
 from services.registry.snapshot import read_registry
-from services.registry.told_latency import told_latency
+from services.registry.told_latency import DEBT, told_latency
 from services.registry.view import RegistryView
 from topics import catalogue
 from topics.flow.file import parse_graph
 from topics.flow.problems import FlowError
+from topics.messages import Decision
 
 app = typer.Typer()
 
@@ -70,8 +72,16 @@ def explanation(view: RegistryView, flow: str, lines: list[OperatorLine], region
         "ends": _ends(view, flow, regions),
         "segments": [_segment(view, flow, segment, lines) for segment in _segments(view, flow)],
         "alternatives": list(plan.alternatives) if plan is not None else [],
+        "ants_owed_until_ms": _owed_until_ms(decisions),
         "last_decision": decisions[-1] if decisions else None,
     }
+
+
+def _owed_until_ms(decisions: Sequence[Decision]) -> int | None:
+    """Until when the flow's leader sends no ants without need, by its newest word; None if it is not in debt."""
+    said = next((each for each in reversed(decisions) if each.kind in ("kept", "planned")), None)
+    debt_s = said.evidence.get(DEBT) if said is not None else None
+    return said.decided_ms + round(debt_s * 1e3) if said is not None and isinstance(debt_s, float | int) else None
 
 
 def _ends(view: RegistryView, flow: str, regions: Mapping[str, str]) -> list[End]:
@@ -154,6 +164,11 @@ def _show(values: dict[str, Any]) -> None:
         console.print(f"    to move it by hand: {segment['to_move']}", soft_wrap=True)
     console.print(f"what it would take to move: {values['to_move'].sentence}", soft_wrap=True)
     console.print(f"a move would pause each partition for about {values['predicted_pause_ms']:.0f} ms")
+    if values["ants_owed_until_ms"] is not None:
+        until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(values["ants_owed_until_ms"] / 1e3))
+        console.print(
+            f"its ants cost more than its data have paid for: without need none leave before {until}", soft_wrap=True
+        )
     last = values["last_decision"]
     if last is not None:
         console.print(f"last decision: {last.kind}, {last.what}: {last.why}", soft_wrap=True)

@@ -12,6 +12,7 @@ from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, print_json
 from services.registry.asking import POLL_S, ask, wait_answer
 from services.registry.changes import flow_of
+from services.registry.decisions import BUSY
 from services.registry.errors import RegistryError
 from services.registry.pauses import pause_model
 from services.registry.snapshot import read_registry
@@ -72,6 +73,8 @@ def _dry_run(bootstrap: str, flow: str, *, timeout_s: float) -> Decision:
     """What the leader says, whatever the flow's policy. Raises RegistryError if it finds no place at all."""
     with busy(f"ants look for a place for {flow}"):
         said = wait_answer(bootstrap, ask(bootstrap, "propose", flow), timeout_s=timeout_s, whom="no leader")
+    if said.kind == BUSY:
+        raise RegistryError(f"no dry run for {flow}: {said.why}", f"ask again later, or see stigmergy explain {flow}")
     if said.kind == "refused":
         raise RegistryError(f"there is no place for {flow}: {said.why}", "add a host, or relax its bound")
     return said

@@ -14,7 +14,7 @@ from services.cli.flow_ends import end_warnings, live_regions
 from services.cli.flow_files import FlowFile, read_flow_file
 from services.cli.options import AsJson, HomeOption
 from services.cli.screen import busy, console, errors, print_json, show_error
-from services.registry.asking import POLL_S, flow_decisions, now_ms
+from services.registry.asking import POLL_S, flow_decisions, now_ms, recent_ms
 from services.registry.changes import submitted
 from services.registry.errors import RegistryError
 from services.registry.sharing_words import shared_lines
@@ -61,7 +61,7 @@ def submit(
     if not as_json:
         for topic in created:
             console.print(f"created topic {topic}", markup=False, soft_wrap=True)
-    with followed_registry(address, *CORE, catalogue.DECISIONS) as registry:
+    with followed_registry(address, *CORE, catalogue.DECISIONS, decisions_since_ms=recent_ms()) as registry:
         view = registry.read()
         old = frozenset(view.decisions)
         entries = submitted(view, graph, text, {}, now_ms=now_ms())

@@ -1,6 +1,7 @@
 """`stigmergy whatif`: what would be done if a host were lost, a rate changed or a host added. Nothing is changed."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -14,10 +15,11 @@ from services.cli.screen import console, print_json, show_error
 from services.registry.asking import now_ms
 from services.registry.errors import RegistryError
 from services.registry.snapshot import read_registry
+from services.registry.view import RegistryView
 from services.whatif.past import as_of
 from services.whatif.question import Answer, answer
 from services.whatif.recorded import read_recorded
-from services.whatif.world import World, faster, world_of
+from services.whatif.world import World, drained_hosts, faster, world_of
 from topics import catalogue
 
 app = typer.Typer()
@@ -48,8 +50,10 @@ def whatif(
     for name in host_lost or ():
         if name not in view.hosts:
             raise RegistryError(f"there is no host {name!r}", f"the hosts are: {', '.join(sorted(view.hosts))}")
-    now = world_of(view, recorded)
-    then = world_of(view, recorded, without=host_lost or (), more=[_host(text) for text in add_host or ()])
+    now, drained = world_of(view, recorded), drained_hosts(view)
+    more = [_host(text) for text in add_host or ()]
+    notes += _notes(view, now, host_lost or (), more)
+    then = world_of(view, recorded, without=host_lost or (), more=more, drained=drained)
     for text in rate or ():
         then = _sped(then, text)
     found = answer(now, then, seed=seed, notes=tuple(notes))
@@ -63,6 +67,21 @@ def whatif(
         if not as_json:
             show_error(f"there would be no place for everything: {why}", "add a host, or relax a bound")
         raise typer.Exit(ExitCode.FAILURE)
+
+
+def _notes(view: RegistryView, now: World, lost: Sequence[str], more: Sequence[Host]) -> list[str]:
+    """What of the answer is not as one may think. Raises RegistryError if a host would be there twice."""
+    names = [host.name for host in now.hosts if host.name not in lost]
+    regions = {host.region for host in now.hosts}
+    for host in more:
+        if host.name in names:
+            raise RegistryError(f"--add-host {host.name}: there is such a host", "give the new one another name")
+        names.append(host.name)
+    strange = [host for host in more if host.region not in regions]
+    return [f"host {name} is drained: nothing stays or goes there" for name in sorted(drained_hosts(view))] + [
+        f"nobody has measured how far {host.name} is: no host is in region {host.region!r}, so a guess stands in"
+        for host in strange
+    ]
 
 
 def _time_ms(text: str | None) -> int:

@@ -111,7 +111,20 @@ class Carriage:
         yield from self._carry_all(waiting, situation)  # what the registry has overtaken must not begin
         yield from self._begin(situation)
         yield from self._carry_all([move for move in self.moves.values() if not move.has_ended], situation)
+        yield from self._let_go(situation)
         self._forget_old(situation.now_ms)
+
+    def _let_go(self, situation: Situation) -> Iterator[Entry]:
+        """Nobody waits for a former owner whose successor runs, or that is lost. Moves let go of theirs; one of another
+        revision, or of a command that was killed, would be waited for again at each start of the new owner."""
+        cared_for = self.under_way()
+        for slot, before in sorted(situation.view.placements.items()):
+            if before.origin is None or slot in cared_for:
+                continue
+            if situation.says(slot, "running") or before.origin in situation.lost:
+                after = msgspec.structs.replace(before, origin=None)
+                situation.view.take(after)
+                yield catalogue.PLACEMENTS, after
 
     def _begin(self, situation: Situation) -> Iterator[Entry]:
         waiting = [move for move in self.moves.values() if move.phase is Phase.PROPOSED]

@@ -23,7 +23,7 @@ def fail_over(situation: Situation, busy: frozenset[Slot], params: PlacementPara
     recovering = Counter(
         placement.host
         for slot, placement in situation.view.placements.items()
-        if placement.host in situation.live and not situation.runs(slot)
+        if placement.host in situation.live and _is_recovering(slot, situation)
     )
     for slot, before in sorted(situation.view.placements.items()):
         if before.host is None or slot in busy or _has_ended(before, situation):
@@ -57,6 +57,12 @@ def fail_over(situation: Situation, busy: frozenset[Slot], params: PlacementPara
             plan=before.plan,
             evidence=_silence(before.host, situation, params),
         )
+
+
+def _is_recovering(slot: Slot, situation: Situation) -> bool:
+    """Whether its present owner has yet to get it to run. One that has parked it does nothing for it: counted, a flow
+    that is parked in sixteen partitions on each host would keep what others lost from being placed, for good."""
+    return not (situation.says(slot, "running") or situation.says(slot, "parked"))
 
 
 def _silence(host: str, situation: Situation, params: PlacementParams) -> dict[str, float]:

@@ -15,7 +15,7 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from services.placement.conductor import Conductor
-from services.placement.edge_leaders import EdgeLeaders
+from services.placement.edge_leaders import MOVED, REFUSED, EdgeLeaders
 from services.placement.flows import Flows
 from services.placement.params import LEASE, TRANSACTIONAL_ID, PlacementParams
 from services.placement.situation import Situation
@@ -34,12 +34,18 @@ from services.registry.view import TOPICS, RegistryView
 from topics import catalogue
 from topics.admin import ClusterError
 from topics.errors import MessageError
-from topics.messages import Decision
+from topics.messages import Decision, Message
 
 log = structlog.get_logger(__name__)
 
 TICK_S = 0.1
 CONNECT_PAUSE_S = 1.0
+
+
+def matters(message: Message) -> bool:
+    """Of decisions the answers to people's wishes, and which broker leads what. All others are told to people, by the
+    minute, and kept for a month: with a hundred flows they would take gigabytes here (decision 351)."""
+    return not isinstance(message, Decision) or message.request is not None or message.kind in (MOVED, REFUSED)
 
 
 class Instance:
@@ -52,7 +58,9 @@ class Instance:
         self._is_ready = False
         self._stop = asyncio.Event()
         self._news = asyncio.Event()
-        self._view = RegistryView(on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem))
+        self._view = RegistryView(
+            on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem), keeps=matters
+        )
         self._flows = Flows(params.bootstrap, on_read=self._news.set)
         self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
         self._edge_leaders = EdgeLeaders(

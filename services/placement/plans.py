@@ -73,7 +73,7 @@ def carry_out(
         if before is None or not stays:
             started.append(slot)
             reads = edges_read(known.graph, slot[0], edges)
-            after = _placed(before, slot, target, plan, known, reads=reads, now_ms=situation.now_ms)
+            after = _placed(before, slot, target, plan, known, reads=reads, situation=situation)
             situation.view.take(after)
             yield catalogue.PLACEMENTS, after
         elif before.host == target or plan.corrects is not None:
@@ -127,8 +127,10 @@ def _placed(
     known: KnownFlow,
     *,
     reads: tuple[TappedEdge, ...],
-    now_ms: int,
+    situation: Situation,
 ) -> Placement:
+    """Another revision may go elsewhere: who ran the one before drains first, as in a move, if it lives."""
+    leaves = before is not None and before.host != target and before.host in situation.live
     return Placement(
         segment=slot[0],
         partition=slot[1],
@@ -137,8 +139,9 @@ def _placed(
         flow=plan.flow,
         revision=plan.revision,
         operators=known.operators(slot[0]),
-        placed_ms=now_ms,
+        placed_ms=situation.now_ms,
         standbys=tuple(host for host in before.standbys if host != target) if before is not None else (),
+        origin=before.host if before is not None and leaves else None,
         plan=plan.hash,
         reads=reads,
         serves=before.serves if before is not None else (),

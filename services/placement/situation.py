@@ -81,13 +81,13 @@ class Situation:
             if each.flow == flow and each.host is not None
         }
 
-    def runs(self, slot: Slot) -> bool:
-        """Whether its present owner has said that it runs."""
+    def says(self, slot: Slot, state: str) -> bool:
+        """Whether its present owner has said that it is in this state."""
         placement, status = self.view.placements.get(slot), self.view.statuses.get(slot)
         return (
             placement is not None
             and status is not None
-            and (status.host, status.epoch, status.state) == (placement.host, placement.epoch, "running")
+            and (status.host, status.epoch, status.state) == (placement.host, placement.epoch, state)
         )
 
     def best_host(

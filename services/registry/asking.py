@@ -15,6 +15,8 @@ from topics import catalogue
 from topics.messages import Decision, Policy, Request
 
 POLL_S = 0.2
+RECENT_MS = 86_400_000
+"""A decision that somebody waits for is not older; by so much a clock may be wrong, too. All are kept for a month."""
 ENDS = ("refused", "moved", "rolled_back", "abandoned")
 """Decisions after which nothing more comes of a request for one partition."""
 
@@ -22,6 +24,11 @@ ENDS = ("refused", "moved", "rolled_back", "abandoned")
 def now_ms() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def recent_ms() -> int:
+    """From when on decisions are looked for by who has just asked."""
+    return now_ms() - RECENT_MS
 
 
 def who() -> str | None:
@@ -63,15 +70,15 @@ def wait_answers(
     bootstrap: str, request: str, are_enough: Callable[[list[Decision]], bool], *, deadline_s: float
 ) -> list[Decision]:
     """The decisions on a request, in order, as soon as they are enough; those that have come when the time is over."""
-    with followed_registry(bootstrap, catalogue.DECISIONS) as registry:
+    with followed_registry(bootstrap, catalogue.DECISIONS, decisions_since_ms=recent_ms()) as registry:
         while not are_enough(answers := _answers(registry.read(), request)) and time.monotonic() < deadline_s:
             time.sleep(POLL_S)
     return answers
 
 
 def answers_to(bootstrap: str, request: str) -> list[Decision]:
-    """All decisions on a request so far, in order."""
-    with followed_registry(bootstrap, catalogue.DECISIONS) as registry:
+    """All decisions on a request of late, so far, in order."""
+    with followed_registry(bootstrap, catalogue.DECISIONS, decisions_since_ms=recent_ms()) as registry:
         return _answers(registry.read(), request)
 
 

@@ -10,6 +10,8 @@ from topics.errors import MessageError
 from topics.messages import Decision, Message, clip
 from topics.topic import Topic
 
+BUSY = "busy"
+"""The kind of a leader's answer to who asked what it would do, while it looks for a place for another reason."""
 WEIGHED = "weighed"
 """The kind of a leader's word on a plan that a person wants carried out. It is evidence, no answer to the request."""
 

@@ -10,6 +10,7 @@ from confluent_kafka import Message as Record
 
 from services.registry.errors import RegistryError
 from services.registry.view import CORE, RegistryView
+from topics.catalogue import DECISIONS
 from topics.topic import Topic
 
 T = TypeVar("T")
@@ -32,17 +33,20 @@ def read_registry(bootstrap: str, *more: Topic) -> RegistryView:
 
 
 @contextmanager
-def followed_registry(bootstrap: str, *topics: Topic) -> Iterator["FollowedRegistry"]:
-    """These topics of the registry, to be read more than once."""
+def followed_registry(
+    bootstrap: str, *topics: Topic, decisions_since_ms: int | None = None
+) -> Iterator["FollowedRegistry"]:
+    """These topics of the registry, to be read more than once; of decisions, if you like, only the newest."""
     with reader(bootstrap) as consumer:
-        yield FollowedRegistry(consumer, topics)
+        yield FollowedRegistry(consumer, topics, decisions_since_ms=decisions_since_ms)
 
 
 class FollowedRegistry:
     """Each `read` goes on from where the last one ended."""
 
-    def __init__(self, consumer: Consumer, topics: Sequence[Topic]) -> None:
+    def __init__(self, consumer: Consumer, topics: Sequence[Topic], *, decisions_since_ms: int | None = None) -> None:
         self._consumer = consumer
+        self._decisions_since_ms = decisions_since_ms
         self._view = RegistryView()
         self._missing = {topic.name for topic in topics}
         self._next: dict[str, int] = {}
@@ -51,7 +55,7 @@ class FollowedRegistry:
         """All that has been written by now; the same view each time."""
         if self._missing:
             known = self._consumer.list_topics(timeout=TIMEOUT_S).topics
-            self._next |= dict.fromkeys(sorted(self._missing & known.keys()), 0)
+            self._next |= {name: self._start(name) for name in sorted(self._missing & known.keys())}
             self._missing -= self._next.keys()
         partitions = [TopicPartition(name, 0) for name in self._next]
         for record in read_to_end(self._consumer, partitions, starts=lambda at: self._next[at.topic]):
@@ -62,6 +66,13 @@ class FollowedRegistry:
             )
             self._next[topic] = offset + 1
         return self._view
+
+    def _start(self, topic: str) -> int:
+        """Where to begin: at the beginning if nothing is as new as was asked for, which may be the asker's clock."""
+        if topic != DECISIONS.name or self._decisions_since_ms is None:
+            return 0
+        (found,) = offsets_since(self._consumer, [TopicPartition(topic, 0, self._decisions_since_ms)])
+        return max(found.offset, 0)
 
 
 @contextmanager

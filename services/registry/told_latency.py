@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from topics.messages import Decision
 
+DEBT = "debt_s"
+"""For so long from a decision on, the flow's leader sends no ants without need: earlier ones are not paid for yet."""
 NOW = "now_"
 """Before the figures of where the flow runs, in a decision that tells of another place."""
 

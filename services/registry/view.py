@@ -88,6 +88,9 @@ KEPT_MS = {
 OnGarbage = Callable[[str], None]
 """Called with a sentence about a message that can't be followed."""
 
+Keeps = Callable[[Message], bool]
+"""Whether a view has a use for a message; what it does not keep it passes over."""
+
 
 @dataclass(slots=True)
 class RegistryView:
@@ -110,6 +113,7 @@ class RegistryView:
     decisions: dict[str, Decision] = field(default_factory=dict)
     garbage: int = 0
     on_garbage: OnGarbage = lambda problem: None
+    keeps: Keeps = lambda message: True
     _appended_ms: dict[str, OrderedDict[Any, int]] = field(default_factory=dict)
     """Topic -> id -> when it was written last, the oldest first; of the topics in KEPT_MS."""
 
@@ -155,7 +159,9 @@ class RegistryView:
         self._appended_ms.clear()
 
     def take(self, message: Message) -> bool:
-        """Take one message in; whether it was new."""
+        """Take one message in; whether it was new, and is kept."""
+        if not self.keeps(message):
+            return False
         table_name, key_of, rank_of = PLACES[type(message)]
         table, key = getattr(self, table_name), key_of(message)
         if key in table and rank_of(message) < rank_of(table[key]):

@@ -1,7 +1,7 @@
 """From the registry and recorded rows to a placement problem: hosts, delays, flows, and where everything runs. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from placement.model import Flow, Host, OverlayNetwork, Placement, Problem
@@ -40,15 +40,28 @@ class World:
         return Placement.of({key: host for key, host in self.running.items() if host in there})
 
 
+def drained_hosts(view: RegistryView) -> frozenset[str]:
+    """Hosts that people have drained: what runs there leaves, and nothing comes."""
+    return frozenset(name for (_, name), each in view.policies.items() if each.policy == "drained")
+
+
 def world_of(
-    view: RegistryView, recorded: Recorded, *, without: Iterable[str] = (), more: Iterable[Host] = ()
+    view: RegistryView,
+    recorded: Recorded,
+    *,
+    without: Iterable[str] = (),
+    more: Iterable[Host] = (),
+    drained: Collection[str] = (),
 ) -> World:
-    """The world as recorded, without some hosts and with some more. A flow runs where most of its partitions do."""
+    """The world as recorded, without some hosts and with some more. A flow runs where most of its partitions do.
+
+    `drained` hosts are there, so that sources and sinks stand at them, but take no tasks, and keep none.
+    """
     gone = set(without)
     reported = {row.host for row in recorded.operators} | {row.host for row in recorded.links}
     owners = {str(each.host) for each in view.placements.values() if each.host is not None}
     hosts = [
-        Host(name, each.capacity, region=each.region)
+        Host(name, 0.0 if name in drained else each.capacity, region=each.region)
         for name, each in sorted(view.hosts.items())
         if name in reported | owners and name not in gone
     ]
@@ -72,7 +85,8 @@ def world_of(
             where = served_at(view, taps, live=regions, otherwise=next(iter(regions)))
             model = served_model(model, where, way_ms=delays.way_ms)
             flows[name], hops_ms[name] = model.flow, model.hops.total_ms
-    return World(tuple(hosts), delays, flows, _running(view, flows), hops_ms)
+    running = {key: host for key, host in _running(view, flows).items() if host not in drained}
+    return World(tuple(hosts), delays, flows, running, hops_ms)
 
 
 def faster(world: World, flow: str, factor: float) -> World:

@@ -2,7 +2,8 @@
 
 No replay gets through: within the age limit every (sender, boot, sequence) is remembered, beyond it nothing is let in,
 and a gate that has just been built lets in nothing that was sent before, by its sender's clock: who is ahead of the
-broker's by more than we were away could be replayed once. Pure: time is an argument.
+broker's by more than we were away could be replayed once. Nor does a replay look like a lag, which would silence the
+leaders here (decision 350). Pure: time is an argument.
 """
 
 from collections import Counter
@@ -28,10 +29,15 @@ class GateParams:
     """Of one ant, and of all that it sets off at cells, until a leader decides anew. Above the brain's own limits."""
     life_max_ms: float = 120_000.0
     """Likewise."""
+    remembered_ms: float = 600_000.0
+    """So long it is known what a silent sender has sent. What is older tells of no lag: nobody could say whether it has
+    come before. The control topics keep less."""
 
     def __post_init__(self) -> None:
         if min(self.age_max_ms, self.early_max_ms, self.hops_max, self.life_max_ms) <= 0:
             raise ValueError(f"{self}: every limit must be above 0")
+        if self.remembered_ms < self.age_max_ms:
+            raise ValueError(f"{self}: what is let in must be remembered; give remembered_ms of age_max_ms or more")
 
 
 @dataclass(slots=True)
@@ -59,7 +65,7 @@ class _Sender:
 class Gate:
     """Of the host `name`. `refused` counts what was not let in, by reason: envelopes, and single ants for TOO_FAR.
 
-    `age_ms`: of the last genuine envelope, let in or not.
+    `age_ms`: of the last genuine envelope that came for the first time, let in or too late for that.
     """
 
     name: str
@@ -78,9 +84,12 @@ class Gate:
             if envelope.target != self.name:
                 raise RefusedError(Refusal.MISADDRESSED, f"for {envelope.target}")
             contents = unseal(envelope, key=self.key, topic=topic)
-            self.age_ms = now_ms - contents.sent_ms
+            is_first = self._is_first(contents, now_ms)
+            if is_first and self._tells_of_lag(contents, now_ms):
+                self.age_ms = now_ms - contents.sent_ms
             self._check_time(contents, now_ms)
-            self._check_first(contents, now_ms)
+            if not is_first:
+                raise RefusedError(Refusal.REPLAYED, f"number {contents.sequence} of {contents.sender} has come before")
         except MessageError:
             self.refused[Refusal.UNREADABLE] += 1
             return None
@@ -98,14 +107,20 @@ class Gate:
         if age_ms > self.params.age_max_ms or contents.sent_ms < self.opened_ms:
             raise RefusedError(Refusal.TOO_OLD, f"sent {age_ms:.0f} ms ago")
 
-    def _check_first(self, contents: Contents, now_ms: float) -> None:
-        forget_ms = now_ms - self.params.age_max_ms - self.params.early_max_ms
+    def _is_first(self, contents: Contents, now_ms: float) -> bool:
+        """Whether it comes for the first time, as far as is remembered: also of what is too old to be let in."""
+        forget_ms = now_ms - self.params.remembered_ms - self.params.early_max_ms
         for process in [process for process, seen in self._senders.items() if seen.last_ms < forget_ms]:
             del self._senders[process]
         sender = self._senders.setdefault((contents.sender, contents.boot_id), _Sender())
         if contents.sequence < 0 or not sender.is_new(contents.sequence):
-            raise RefusedError(Refusal.REPLAYED, f"number {contents.sequence} of {contents.sender} has come before")
+            return False
         sender.last_ms = now_ms
+        return True
+
+    def _tells_of_lag(self, contents: Contents, now_ms: float) -> bool:
+        """Of what was sent before this gate opened, or before all that is remembered, it does not."""
+        return contents.sent_ms >= max(self.opened_ms, now_ms - self.params.remembered_ms)
 
     def _is_young(self, each: Travelling, now_ms: float) -> bool:
         return 0 <= each.hops <= self.params.hops_max and now_ms - each.born_ms <= self.params.life_max_ms

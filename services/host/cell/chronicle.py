@@ -5,8 +5,11 @@ that people read; a round of ants that changes nothing is only told now and then
 too large say, is dropped and told: it would hold up all that comes after it.
 """
 
+import math
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -24,11 +27,40 @@ from topics.topic import Topic
 log = structlog.get_logger(__name__)
 
 STAYED_EVERY_MS = 60_000.0
+SAME_EVERY_MS = 600_000.0
+"""What a leader has said before it says again after so long: else what was decided is lost among it (decision 351)."""
+NEWS_SHARE = 0.1
+"""A figure that changed by more than this share is news."""
 DECISIONS_MAX = 1_000
 """That wait to be written; beyond these the oldest are forgotten."""
 
 Publish = Callable[[Topic[Any], Message], Awaitable[bool]]
 """Whether a message has arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """The last one on a flow that stays where it is: when, why, and with which figures."""
+
+    at_ms: float
+    why: str = ""
+    figures_ms: tuple[float, ...] = ()
+
+    def is_news_after(self, before: "_Word") -> bool:
+        """Whether it says something else. Figures within the reason change with every look."""
+        if _sentence(self.why) != _sentence(before.why) or len(self.figures_ms) != len(before.figures_ms):
+            return True
+        return any(map(_differ, self.figures_ms, before.figures_ms))
+
+
+def _sentence(why: str) -> str:
+    return re.sub(r"[\d.]+", "", why)
+
+
+def _differ(one: float, other: float) -> bool:
+    if math.isfinite(one) and math.isfinite(other):
+        return abs(one - other) > NEWS_SHARE * max(one, other)
+    return math.isfinite(one) != math.isfinite(other)
 
 
 class Chronicle:
@@ -41,7 +73,7 @@ class Chronicle:
         self._plans: dict[str, CommittedPlan] = {}
         self._proposals: dict[str, ProposedPlan] = {}
         self._decisions: deque[tuple[Topic[Any], Message]] = deque(maxlen=DECISIONS_MAX)
-        self._stayed_ms: dict[str, float] = {}
+        self._words: dict[str, _Word] = {}
         self._requests: dict[str, str] = {}
 
     @property
@@ -57,10 +89,12 @@ class Chronicle:
         """A person waits for the next decision on this flow."""
         self._requests[flow] = request
 
-    def committed(self, plan: CommittedPlan, prediction: Prediction) -> None:
-        """A leader committed a plan."""
+    def committed(self, plan: CommittedPlan, prediction: Prediction, *, debt_ms: float = 0.0) -> None:
+        """A leader committed a plan. `debt_ms`: for how long its ants are not paid for."""
         self._plans[plan.flow] = plan
-        self._decisions.append(planned(plan, prediction, request=self._requests.pop(plan.flow, None)))
+        self._words[plan.flow] = _Word(self._now_ms())
+        request = self._requests.pop(plan.flow, None)
+        self._decisions.append(planned(plan, prediction, request=request, debt_ms=debt_ms))
 
     def taken_over(self, plan: CommittedPlan) -> None:
         """A new leader goes on with a plan, under its own term. Nothing was decided, so history has nothing to tell."""
@@ -69,6 +103,7 @@ class Chronicle:
     def corrected(self, plan: CommittedPlan, entry: tuple[Topic[Any], Message]) -> None:
         """A leader learnt that its plan was not carried out: this is what runs, and how history tells it."""
         self._plans[plan.flow] = plan
+        self._words[plan.flow] = _Word(self._now_ms())
         self._decisions.append(entry)
 
     def proposed(self, plan: ProposedPlan, now: Prediction) -> None:
@@ -84,12 +119,22 @@ class Chronicle:
         """A leader ended its flow."""
         self._plans[plan.flow] = plan
 
-    def stayed(self, stayed: Stayed, prediction: Prediction) -> None:
-        """A round of ants found nothing worth a move."""
-        now_ms, request = self._now_ms(), self._requests.pop(stayed.flow, None)
-        if request is not None or now_ms - self._stayed_ms.get(stayed.flow, 0.0) >= STAYED_EVERY_MS:
-            self._stayed_ms[stayed.flow] = now_ms
-            self._decisions.append(kept(stayed, prediction, by=self._host, now_ms=int(now_ms), request=request))
+    def stayed(self, stayed: Stayed, prediction: Prediction, *, debt_ms: float = 0.0) -> None:
+        """A round of ants found nothing worth a move. `debt_ms`: the next one is not paid for before."""
+        request = self._requests.pop(stayed.flow, None)
+        word = _Word(self._now_ms(), stayed.why, (stayed.now_cost_ms, prediction.latency_ms))
+        if request is None and not self._is_due(word, self._words.get(stayed.flow), debt_ms):
+            return
+        self._words[stayed.flow] = word
+        now_ms = int(word.at_ms)
+        self._decisions.append(kept(stayed, prediction, by=self._host, now_ms=now_ms, request=request, debt_ms=debt_ms))
+
+    @staticmethod
+    def _is_due(word: _Word, last: _Word | None, debt_ms: float) -> bool:
+        if last is None or debt_ms >= STAYED_EVERY_MS:  # nothing more is heard of it meanwhile
+            return True
+        silent_ms = word.at_ms - last.at_ms
+        return silent_ms >= STAYED_EVERY_MS and (silent_ms >= SAME_EVERY_MS or word.is_news_after(last))
 
     def refused(self, gave_up: GaveUp, refusal: Refusal, flow: Flow, *, bound_ms: float | None) -> None:
         """A flow found no place within the bound that its user gave."""
@@ -103,6 +148,7 @@ class Chronicle:
         self._plans.pop(flow, None)
         self._proposals.pop(flow, None)
         self._requests.pop(flow, None)
+        self._words.pop(flow, None)
 
     async def send(self, *, term_of: Callable[[str], int | None]) -> None:
         """Send what waits. `term_of` a flow: that of its leader's lease, while this host has it."""

@@ -171,13 +171,15 @@ class Leaders:
             self._unexplained[flow] = decided
         elif isinstance(decided, Stayed):
             led.now_cost_ms = decided.now_cost_ms
-            self._chronicle.stayed(decided, self._prediction(leader, led, decided.own_ms))
+            prediction = self._prediction(leader, led, decided.own_ms)
+            self._chronicle.stayed(decided, prediction, debt_ms=leader.debt_ms(now_ms=brain_ms()))
         elif isinstance(decided, Published):
             led.now_cost_ms = decided.cost_ms
             led.predictions.moved(second=now_ms // 1_000)
             prediction = self._prediction(leader, led, decided.own_ms)
             terms = self._terms(leader, led, prediction, now_ms)
-            self._chronicle.committed(plan_message(decided, led.model, self._reckoned(), terms), prediction)
+            message = plan_message(decided, led.model, self._reckoned(), terms)
+            self._chronicle.committed(message, prediction, debt_ms=leader.debt_ms(now_ms=brain_ms()))
         elif isinstance(decided, Corrected):
             self._corrections.tell(leader, led, decided, self._view.plans[flow])
         elif isinstance(decided, Proposed):

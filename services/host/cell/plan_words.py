@@ -13,18 +13,20 @@ from placement.leader import Leader
 from placement.leader_attempt import Reason
 from placement.leader_events import Alternative as PassedOver
 from placement.leader_events import GaveUp, Proposed, Published, Stayed
+from placement.leader_params import LIVE_LEADER
 from placement.model import Flow, Plan
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_grounds import Way, grounds, network_bytes
 from services.host.cell.predictions import Prediction
-from services.registry.decisions import WEIGHED, decision
-from services.registry.told_latency import NOW
+from services.registry.decisions import BUSY, WEIGHED, decision
+from services.registry.told_latency import DEBT, NOW
 from topics.messages import (
     Alternative,
     CommittedPlan,
     Figures,
     Message,
     ProposedPlan,
+    Request,
     SegmentMove,
     SegmentTap,
     VainTry,
@@ -163,6 +165,13 @@ def weighed(
     )
 
 
+def busy(flow: str, reason: Reason, request: Request, *, by: str, now_ms: int) -> tuple[Topic[Any], Message]:
+    """A leader's answer to who wants to know what it would do, while it has no time for that."""
+    why = f"its leader still looks for a place itself: {reason.value}"
+    what = f"what the leader of {flow} would do"
+    return decision(BUSY, what, why, by=by, now_ms=now_ms, flow=flow, request=request.request)
+
+
 def proposed(plan: ProposedPlan, now: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
     """For the history and for whoever asked: what a leader would do, and what the flow takes where it runs."""
     now_cost_ms = plan.now.cost_ms if plan.now is not None else None
@@ -192,18 +201,21 @@ def ended_plan(leader: Leader, *, revision: int, term: int, now_ms: int) -> Comm
     )
 
 
-def planned(plan: CommittedPlan, prediction: Prediction, *, request: str | None) -> tuple[Topic[Any], Message]:
+def planned(
+    plan: CommittedPlan, prediction: Prediction, *, request: str | None, debt_ms: float = 0.0
+) -> tuple[Topic[Any], Message]:
     """For the history: a leader committed a plan."""
     where = ", ".join([_where(plan), *(f"{tap.segment} served by {tap.server}" for tap in plan.taps)])
-    evidence = {"cost_ms": plan.cost_ms, "epoch": float(plan.epoch)} | prediction.evidence()
+    evidence = {"cost_ms": plan.cost_ms, "epoch": float(plan.epoch)} | prediction.evidence() | _debt(debt_ms)
     return _told("planned", plan, f"plan {plan.hash} of {plan.flow}: {where}", plan.reason, evidence, request=request)
 
 
 def kept(
-    stayed: Stayed, prediction: Prediction, *, by: str, now_ms: int, request: str | None
+    stayed: Stayed, prediction: Prediction, *, by: str, now_ms: int, request: str | None, debt_ms: float = 0.0
 ) -> tuple[Topic[Any], Message]:
     """For the history: ants looked for a better place, and the flow stays where it is."""
-    evidence = {"now_cost_ms": stayed.now_cost_ms, "best_cost_ms": stayed.best_cost_ms}
+    costs = {"now_cost_ms": stayed.now_cost_ms, "best_cost_ms": stayed.best_cost_ms}
+    known = {name: value for name, value in costs.items() if math.isfinite(value)}
     return decision(
         "kept",
         f"{stayed.flow} stays where it is",
@@ -212,8 +224,13 @@ def kept(
         now_ms=now_ms,
         flow=stayed.flow,
         request=request,
-        evidence={name: value for name, value in evidence.items() if math.isfinite(value)} | prediction.evidence(),
+        evidence=known | prediction.evidence() | _debt(debt_ms),
     )
+
+
+def _debt(debt_ms: float) -> dict[str, float]:
+    """For how long no ants leave without need, if that is longer than leaders rest anyway."""
+    return {DEBT: debt_ms / 1e3} if LIVE_LEADER.watch_every_ms < debt_ms < math.inf else {}
 
 
 def corrected(plan: CommittedPlan, *, best_cost_ms: float | None, beyond_ms: float) -> tuple[Topic[Any], Message]:

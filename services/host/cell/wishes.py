@@ -8,13 +8,15 @@ from placement.leader_phases import Phase
 from services.host.cell.body import CellBody
 from services.host.cell.chronicle import Chronicle
 from services.host.cell.led import Led
-from services.host.cell.plan_words import Reckoned, weighed
+from services.host.cell.plan_words import Reckoned, busy, weighed
 from services.host.cell.turns import Turns
 from services.registry.view import RegistryView
 from topics.messages import Request
 
 WISH_AGE_MS_MAX = 60_000.0
 """A wish older than this was meant for a leader before this one."""
+BUSY_MS_MAX = 45_000.0
+"""Who asks for a dry run waits for a minute, and then thinks that nobody leads the flow."""
 
 
 class Wishes:
@@ -61,6 +63,9 @@ class Wishes:
         leader = self._body.leaders[flow]
         reason = leader.standing.why_look()
         if leader.phase is not Phase.RESTING or reason not in (Reason.WATCH, Reason.FIRST):
+            if self._now_ms() - request.asked_ms >= BUSY_MS_MAX:
+                del self._dry_runs[flow]
+                self._chronicle.note(busy(flow, reason, request, by=self._body.host, now_ms=int(self._now_ms())))
             return
         del self._dry_runs[flow]
         self._chronicle.asked(flow, request.request)

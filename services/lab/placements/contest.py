@@ -7,13 +7,14 @@ placement service's own work, which would take its time over it.
 
 A prediction is made before what it predicts is measured: that of the ants is what their leaders had published, those of
 the others what the model says at the moment of choice, and what the flow took beyond the model in the turn before
-(decision 0262: leaders do the same).
+(decision 0262: leaders do the same). And in every turn leaders are asked right before the measurement what their flows
+take where they run by now: that is what people are shown (decision 0352).
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from statistics import median
 
@@ -47,7 +48,7 @@ from topics.messages import FlowRevision
 
 ANTS = "ants"
 OTHERS = ("random", "producer", "consumer", "centralised")
-TIMEOUT_S, ANSWER_TIMEOUT_S = 180.0, 60.0
+TIMEOUT_S, ANSWER_TIMEOUT_S, WORD_TIMEOUT_S = 180.0, 60.0, 15.0
 LEADING = LeadingParams(gain_ms_min=0.5)
 LOOK_S = 1.0
 """A look at the registry takes processor time, too."""
@@ -59,6 +60,7 @@ Say = Callable[[str], None]
 class Turn:
     """What one strategy came to in a round: median latency of each flow, as predicted before and as measured then.
 
+    `told_ms`: as leaders said right before, once each flow ran there; without those that did not say in time.
     `busy_share`: of the machine's processors, meanwhile. Near 1, latency is mostly the wait for one of them.
     """
 
@@ -67,6 +69,7 @@ class Turn:
     measured_ms: Mapping[str, float]
     predicted_ms: Mapping[str, float]
     busy_share: float
+    told_ms: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,11 @@ class Contest:
             modelled_ms = self._modelled(placement)
             self.say(f"{title}: moving")
             self._move(placement)
+            self._settle(title)
+            told_ms = self._told(title)
             measured_ms, busy_share = self._measured(title)
             predicted_ms = published_ms if name == ANTS else _sums(modelled_ms, beyond_ms)
-            turns.append(Turn(name, number, measured_ms, predicted_ms, busy_share))
+            turns.append(Turn(name, number, measured_ms, predicted_ms, busy_share, told_ms))
             beyond_ms |= {flow: measured_ms[flow] - modelled_ms[flow] for flow in measured_ms}
         return turns
 
@@ -170,11 +175,34 @@ class Contest:
     def _world(self) -> World:
         return world_of(read_registry(self.bootstrap), self._recorded())
 
-    def _measured(self, title: str) -> tuple[dict[str, float], float]:
-        """The median latency of each flow where it runs now, and how busy the machine was."""
+    def _settle(self, title: str) -> None:
+        """Edges led as is best, and everything at rest."""
         self.say(f"{title}: settling")
         asyncio.run(self._lead_edges())
         time.sleep(self.settle_s)
+
+    def _told(self, title: str) -> dict[str, float]:
+        """What each leader says of its flow where that runs now, if it knows of that and answers in time."""
+        flows = [route.flow for route in self.routes]
+        deadline_s = time.monotonic() + WORD_TIMEOUT_S
+        while not (knowing := know_where(read_registry(self.bootstrap), flows)) >= set(flows):
+            if time.monotonic() > deadline_s:
+                break
+            time.sleep(LOOK_S)
+        self.say(f"{title}: asking leaders what they predict")
+        asked = {flow: ask(self.bootstrap, "propose", flow) for flow in sorted(knowing)}
+        found: dict[str, float] = {}
+        for flow, request in asked.items():
+            try:
+                said = wait_answer(self.bootstrap, request, timeout_s=WORD_TIMEOUT_S, whom="no leader")
+            except RegistryError:
+                continue
+            if said.kind in ("kept", "proposed") and (word := told_latency(said)) is not None:
+                found[flow] = word.latency_ms
+        return found
+
+    def _measured(self, title: str) -> tuple[dict[str, float], float]:
+        """The median latency of each flow where it runs now, and how busy the machine was."""
         self.say(f"{title}: measuring")
         psutil.cpu_percent()  # from here on
         seen = self.load.measured(self.measure_s)
@@ -227,6 +255,17 @@ def published(view: RegistryView, flows: Sequence[str]) -> dict[str, float]:
         if each.flow is not None and each.flow in flows and told is not None and is_now:
             found[each.flow] = max(found.get(each.flow, (0, 0.0)), (each.decided_ms, told.latency_ms))
     return {flow: latency_ms for flow, (_, latency_ms) in found.items()}
+
+
+def know_where(view: RegistryView, flows: Sequence[str]) -> set[str]:
+    """Flows whose newest plan says where they run, so that what their leaders tell is of there."""
+    known = set()
+    for flow in flows:
+        placed = [each for each in view.placements.values() if each.flow == flow and each.host is not None]
+        plan = view.plans.get(flow)
+        if plan is not None and placed and all(plan.hosts.get(each.segment) == each.host for each in placed):
+            known.add(flow)
+    return known
 
 
 def _sums(modelled_ms: Mapping[str, float], beyond_ms: Mapping[str, float]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -116,6 +116,11 @@ def rows(turns: Sequence[Turn]) -> list[Row]:
         shares = [mine_ms / other_ms for mine_ms, other_ms in zip(ants, means[name], strict=True)]
         made.append(Row.of(measure, shares, "ratio", baseline=name))
     made.append(Row.of("processors in use while latency was measured", [turn.busy_share for turn in turns], "share"))
+    told = errors([replace(turn, predicted_ms=turn.told_ms) for turn in turns])
+    if told:
+        made.append(
+            Row.of("latency as leaders told it where flows ran against measured, relative error", told, "share")
+        )
     published = errors([turn for turn in turns if turn.strategy == ANTS])
     if published:
         made.append(Row.of("latency as leaders had published it against measured, relative error", published, "share"))

@@ -147,7 +147,9 @@ def test_a_round_that_has_not_been_earned_yet_waits() -> None:
     poor = Stage(params=replace(PARAMS, budget_share=1e-6, budget_depth_ms=1.0)).placed("x", "x")
     (timer,) = poor.found(SetTimer)
     assert timer.at_ms > 100 * PARAMS.watch_every_ms
+    assert timer.at_ms == poor.leader.debt_ms(now_ms=0.0), "and it can tell for how long"
     rich = Stage(params=replace(PARAMS, budget_share=None)).placed("x", "x")
+    assert 0 == rich.leader.debt_ms(now_ms=0.0)
     rich.look_again(now_cost_ms=100.0)
     rich.report("x", "x", cost_ms=100.0)
     assert rich.found(SetTimer)[0].at_ms == PARAMS.watch_every_ms

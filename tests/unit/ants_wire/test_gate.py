@@ -200,3 +200,36 @@ def test_how_late_ants_come_is_known_also_of_those_that_come_too_late() -> None:
     assert (only(Refusal.TOO_OLD), 40_000) == (counted(at), at.age_ms)
     assert admit(at, sealed(contents(1, sent_ms=NOW_MS - 90_000), key=b"x" * 32)) is None
     assert 40_000 == at.age_ms, "who has no key says nothing"
+
+
+@pytest.mark.parametrize("age_ms", [1_000, 40_000])
+def test_a_replay_is_no_lag(age_ms: float) -> None:
+    """Leaders hold back while ants come late: whoever could write to the topic would have silenced them all."""
+    at, params = gate(), GateParams()
+    value = sealed(contents(sent_ms=NOW_MS))
+    assert admit(at, value) is not None
+    for later_ms in range(0, int(2 * params.remembered_ms), 30_000):
+        assert admit(at, value, now_ms=NOW_MS + age_ms + later_ms) is None
+        assert 0 == at.age_ms
+
+
+def test_what_came_too_late_to_be_let_in_is_a_replay_when_it_comes_again() -> None:
+    """It told of a lag once; that lag may be over."""
+    at, late = gate(), sealed(contents(sent_ms=NOW_MS - 40_000))
+    assert admit(at, late) is None
+    assert admit(at, sealed(contents(1))) is not None
+    assert admit(at, late) is None
+    assert 0 == at.age_ms
+
+
+def test_what_was_sent_before_a_host_started_is_no_lag() -> None:
+    """It has forgotten what it had taken, so all of that could be replayed."""
+    at = Gate("mid", KEY, opened_ms=NOW_MS)
+    assert admit(at, sealed(contents(sent_ms=NOW_MS - 10_000)), now_ms=NOW_MS + 5_000) is None
+    assert 0 == at.age_ms
+
+
+def test_a_gate_remembers_what_it_lets_in() -> None:
+    """Else it would come in again."""
+    with pytest.raises(ValueError, match="remembered_ms"):
+        GateParams(age_max_ms=30_000, remembered_ms=20_000)

@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
 from placement.admission import Refusal
 from placement.leader_events import GaveUp, Stayed
 from placement.model import Flow, Sink, Source, Task, chain
-from services.host.cell.chronicle import STAYED_EVERY_MS, Chronicle
+from services.host.cell.chronicle import SAME_EVERY_MS, STAYED_EVERY_MS, Chronicle
 from services.host.cell.predictions import Prediction
 from services.registry.decisions import decision
 from tests.unit.registry_messages import committed_plan
@@ -81,22 +82,89 @@ def test_a_leader_that_lost_its_lease_publishes_nothing() -> None:
         assert ([], True) == (topics.got, chronicle.is_told("talk"))
 
 
+def stayed(why: str = "3.00 ms is not better by the factor 1.1", cost_ms: float = 3.0) -> Stayed:
+    return Stayed("talk", cost_ms, float("nan"), why)
+
+
 def test_rounds_that_change_nothing_are_told_now_and_then_and_whenever_somebody_asked() -> None:
     """Every five seconds and flow would bury the history."""
     topics = Topics()
     chronicle = topics.chronicle()
-    stayed = Stayed("talk", 3.0, float("nan"), "not better by the factor 1.1")
-    chronicle.stayed(stayed, PREDICTION)
+    chronicle.stayed(stayed(), PREDICTION)
     topics.now_ms += 1_000
-    chronicle.stayed(stayed, PREDICTION)
+    chronicle.stayed(stayed(), PREDICTION)
     chronicle.asked("talk", "r-1")
-    chronicle.stayed(stayed, PREDICTION)
-    topics.now_ms += STAYED_EVERY_MS
-    chronicle.stayed(stayed, PREDICTION)
+    chronicle.stayed(stayed(), PREDICTION)
+    topics.now_ms += SAME_EVERY_MS
+    chronicle.stayed(stayed(), PREDICTION)
     send(chronicle)
     assert [None, "r-1", None] == [each.request for each in topics.decisions()]
     assert {"now_cost_ms": 3.0, **PREDICTION.evidence()} == topics.decisions()[0].evidence
     assert (12.0, 4.0) == (PREDICTION.evidence()["latency_ms"], PREDICTION.evidence()["beyond_ms"])
+
+
+@pytest.mark.parametrize(
+    ("next_one", "prediction", "is_news"),
+    [
+        (stayed("3.02 ms is not better by the factor 1.1", 3.02), Prediction(12.5, 4.0), False),
+        (stayed("the pause of 1 moves costs more"), PREDICTION, True),
+        (stayed(cost_ms=3.5), PREDICTION, True),
+        (stayed(), Prediction(14.0, 4.0), True),
+        (stayed(cost_ms=float("nan")), PREDICTION, True),
+    ],
+    ids=["the same", "another reason", "it costs more here", "it takes longer", "nobody knows what it costs"],
+)
+def test_within_ten_minutes_only_news_are_told(next_one: Stayed, prediction: Prediction, is_news: bool) -> None:
+    """Ten flows that stay where they are filled the fifty lines of the history in five minutes."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    chronicle.stayed(stayed(), PREDICTION)
+    topics.now_ms += STAYED_EVERY_MS - 1
+    chronicle.stayed(next_one, prediction)
+    topics.now_ms += 1
+    chronicle.stayed(next_one, prediction)
+    send(chronicle)
+    assert 1 + is_news == len(topics.decisions())
+
+
+@pytest.mark.parametrize("is_corrected", [False, True])
+def test_what_is_learnt_after_a_move_is_told_a_minute_later(is_corrected: bool) -> None:
+    """The plan told a guess of its latency, which may have been a good one; a correction may tell nothing of it."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    chronicle.stayed(stayed(), PREDICTION)
+    if is_corrected:
+        chronicle.corrected(plan(), decision("planned", "what", "why", by="a", now_ms=1, flow="talk"))
+    else:
+        chronicle.committed(plan(), PREDICTION)
+    for _ in range(2):
+        topics.now_ms += STAYED_EVERY_MS / 2
+        chronicle.stayed(stayed(), PREDICTION)
+    send(chronicle)
+    assert ["kept", "planned", "kept"] == [each.kind for each in topics.decisions()]
+
+
+def test_a_leader_in_debt_says_so_at_once() -> None:
+    """It sends no ants for so long, and so decides nothing that would tell why."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    chronicle.stayed(stayed(), PREDICTION)
+    topics.now_ms += 1_000
+    chronicle.stayed(stayed(), PREDICTION, debt_ms=190_000.0)
+    chronicle.committed(plan(), PREDICTION, debt_ms=200_000.0)
+    send(chronicle)
+    assert [None, 190.0, 200.0] == [each.evidence.get("debt_s") for each in topics.decisions()]
+
+
+def test_a_flow_that_is_led_elsewhere_leaves_no_word_behind() -> None:
+    """When it comes back, its leader is new, and says how things are."""
+    topics = Topics()
+    chronicle = topics.chronicle()
+    for _ in range(2):
+        chronicle.stayed(stayed(), PREDICTION)
+        chronicle.forget("talk")
+    send(chronicle)
+    assert 2 == len(topics.decisions())
 
 
 def test_a_refusal_names_the_constraint_the_bound_and_what_would_do() -> None:

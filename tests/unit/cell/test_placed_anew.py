@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from placement.leader_events import TimerFired
+from placement.leader_attempt import Reason
+from placement.leader_events import CutOff, TimerFired
 from placement.leader_phases import Phase
 from services.host.cell.carried_out import PlacedAnew, placed_anew
 from services.registry.view import RegistryView
@@ -155,5 +156,26 @@ def test_while_it_looks_for_a_place_it_is_not_disturbed() -> None:
         put(ground, "c", epoch=2)
         await ground.arrange()
         assert (Phase.SEARCHING, []) == (ground.body.leaders["talk"].phase, ground.plans())
+
+    play(story)
+
+
+@pytest.mark.parametrize("reason", [Reason.CUT_OFF, Reason.UNSERVED])
+def test_only_after_a_loss_another_leader_leads_on(reason: Reason) -> None:
+    """Who looks for a place because its data do not get through, or because nobody serves it any more, runs where it
+    thinks: a leader that is born again each second would never find it, nor save anything for its ants."""
+
+    async def story(ground: Ground) -> None:
+        ground.run("b", term=7)
+        put(ground, "c", epoch=2)
+        await ground.arrange()
+        leader = ground.body.leaders["talk"]
+        if reason is Reason.CUT_OFF:
+            leader.standing.cut = CutOff(("b",))
+        else:
+            leader.standing._strange_taps = True
+        assert (reason, Phase.RESTING) == (leader.standing.why_look(), leader.phase)
+        await ground.arrange()
+        assert (leader, []) == (ground.body.leaders["talk"], ground.plans())
 
     play(story)

@@ -1,7 +1,8 @@
 """What people ask of leaders, and what leaders answer."""
 
 from placement.leader_phases import Phase
-from services.registry.decisions import WEIGHED
+from services.host.cell.wishes import BUSY_MS_MAX
+from services.registry.decisions import BUSY, WEIGHED
 from tests.unit.cell.ground import Ground, play
 from topics.catalogue import REQUESTS
 from topics.messages import Request
@@ -71,6 +72,28 @@ def test_a_dry_run_waits_until_its_leader_is_free() -> None:
         leader.course.phase = Phase.RESTING
         await ground.arrange()
         assert Phase.SEARCHING is leader.phase
+
+    play(story)
+
+
+def test_a_leader_that_has_no_time_for_a_dry_run_says_so() -> None:
+    """Who asked heard after a minute that no leader had answered, and was sent to look whether hosts ran."""
+
+    async def story(ground: Ground) -> None:
+        ground.run("b")
+        await ground.arrange()
+        leader = ground.body.leaders["talk"]
+        leader.standing.dead.add("b")
+        for name, age_ms in (("old", BUSY_MS_MAX), ("new", BUSY_MS_MAX - 1)):
+            asked_ms = int(10**6 - age_ms)
+            ground.view.requests = {name: Request(request=name, kind="propose", flow="talk", asked_ms=asked_ms)}
+            for _ in range(2):
+                await ground.arrange()
+        (told,) = ground.told(BUSY)
+        assert ("old", "its leader still looks for a place itself: a host of the flow was lost") == (
+            told.request,
+            told.why,
+        )
 
     play(story)
 

@@ -59,3 +59,15 @@ def test_a_proposal_tells_of_where_the_flow_runs(view: RegistryView) -> None:
     tell(view, 1, **TOLD)
     tell(view, 2, "proposed", latency_ms=5.0, **{f"now_{name}": 2 * value for name, value in TOLD.items()})
     assert 76.0 == explain.explanation(view, "f", [], {})["predicted_latency_ms"]
+
+
+def test_a_leader_in_debt_is_told_with_when_that_ends(view: RegistryView) -> None:
+    """A flow stood on a full host for minutes, and nothing told why nobody looked for a better place."""
+    tell(view, 1_000, **TOLD)
+    assert "paid for" not in shown(view)
+    tell(view, 2_000, debt_s=190.0, **TOLD)
+    tell(view, 3_000, "moved")
+    assert 192_000 == explain.explanation(view, "f", [], {})["ants_owed_until_ms"]
+    assert "its ants cost more than its data have paid for: without need none leave before " in shown(view)
+    tell(view, 4_000, **TOLD)
+    assert explain.explanation(view, "f", [], {})["ants_owed_until_ms"] is None

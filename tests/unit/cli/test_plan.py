@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from services.cli import plan as command
 from services.cli.plan import is_held, plan_values
+from services.registry.decisions import BUSY, decision
+from services.registry.errors import RegistryError
 from services.registry.view import RegistryView
 from tests.unit.registry_messages import move_record, plan_of
 from topics.flow.file import parse_graph
@@ -102,3 +105,15 @@ def test_moves_that_do_not_tell_what_was_unread_teach_nothing(view: RegistryView
     """A long pause may have been all restoring; taken for a slow takeover it would spoil every prediction."""
     view.take(move_record("shop", SEGMENT, move="m2", partition=1, since_ms=2, actual_pause_ms=4_000.0))
     assert 40.0 == plan_values(view, plan("b"))["predicted_pause_ms"]
+
+
+def test_a_leader_without_time_for_a_dry_run_is_told_from_one_that_finds_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another host would not help."""
+    _, said = decision(BUSY, "what", "its leader still looks for a place itself", by="a", now_ms=1, flow="talk")
+    monkeypatch.setattr(command, "ask", lambda *_: "r")
+    monkeypatch.setattr(command, "wait_answer", lambda *_, **__: said)
+    with pytest.raises(RegistryError) as told:
+        command._dry_run("nowhere", "talk", timeout_s=1.0)
+    assert "no dry run for talk: its leader still looks for a place itself" == told.value.what

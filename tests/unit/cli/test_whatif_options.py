@@ -8,6 +8,8 @@ import pytest
 from placement.model import Host
 from services.cli import whatif
 from services.registry.errors import RegistryError
+from services.registry.view import RegistryView
+from topics.messages import Policy
 
 WORLD: Any = SimpleNamespace(flows={"shop": None})
 
@@ -36,3 +38,23 @@ def test_what_names_no_host_is_refused(text: str) -> None:
 def test_what_is_no_factor_is_refused(text: str) -> None:
     with pytest.raises(RegistryError, match="is not FLOW=2x"):
         whatif._sped(WORLD, text)
+
+
+def test_what_an_answer_does_not_rest_on_is_told() -> None:
+    """A region that was misspelt gave an answer like any other, with a guess for its distance."""
+    view, now = RegistryView(), SimpleNamespace(hosts=(Host("a", region="r"), Host("b", region="s")))
+    view.take(Policy(subject="host", name="b", policy="drained", changed_ms=0))
+    view.take(Policy(subject="flow", name="a", policy="freeze", changed_ms=0))
+    more = [Host("x", region="r"), Host("y", region="t")]
+    drained, guessed = whatif._notes(view, now, (), more)  # type: ignore[arg-type]
+    assert "host b is drained: nothing stays or goes there" == drained
+    assert "how far y is: no host is in region 't'" in guessed
+
+
+def test_a_host_can_not_be_added_twice() -> None:
+    """It ended in a traceback; one that is lost may come back."""
+    now: Any = SimpleNamespace(hosts=(Host("a"),))
+    for more in ([Host("a")], [Host("x"), Host("x")]):
+        with pytest.raises(RegistryError, match="there is such a host"):
+            whatif._notes(RegistryView(), now, (), more)
+    assert [] == whatif._notes(RegistryView(), now, ("a",), [Host("a")])

@@ -1,15 +1,17 @@
 """What the bench of placements makes of what it saw. That worlds run is the world's own test."""
 
 import math
+from typing import Any
 
 import pytest
 
 from services.embedded.world_file import load_world
-from services.lab.placements.contest import ANTS, OTHERS, Turn, published
+from services.lab.placements.contest import ANTS, OTHERS, Turn, know_where, published
 from services.lab.placements.load import Route
 from services.lab.placements.measures import WORLD_FILE, routes_of, rows
 from services.registry.decisions import decision
 from services.registry.view import RegistryView
+from tests.unit.registry_messages import committed_plan
 from topics.flow.file import parse_graph
 from topics.messages import Placement
 
@@ -69,14 +71,15 @@ def test_what_leaders_published_is_judged_apart_from_what_the_model_says_of_othe
     assert (0.5, len(OTHERS)) == (others.value, others.repetitions)
 
 
+def placement(segment: str, host: str) -> Placement:
+    rest: dict[str, Any] = {"epoch": 1, "revision": 1, "operators": ("o",), "placed_ms": 1, "plan": "p1"}
+    return Placement(segment=segment, partition=0, host=host, flow="f", **rest)
+
+
 def test_a_published_latency_is_the_newest_for_where_the_flow_runs() -> None:
     """A plan that was not carried out tells of another place; a later look that changed nothing tells of this one."""
     view = RegistryView()
-    view.take(
-        Placement(
-            segment="s", partition=0, epoch=1, host="a", flow="f", revision=1, operators=("o",), placed_ms=1, plan="p1"
-        )
-    )
+    view.take(placement("s", "a"))
 
     def decided(kind: str, at_ms: int, latency_ms: float, plan: str | None = None) -> None:
         evidence = {"latency_ms": latency_ms}
@@ -92,3 +95,24 @@ def test_a_published_latency_is_the_newest_for_where_the_flow_runs() -> None:
     proposed = {"latency_ms": 30.0, "now_latency_ms": 45.0}
     view.take(decision("proposed", "what", "why", by="a", now_ms=40, flow="f", plan="p3", evidence=proposed)[1])
     assert {"f": 45.0} == published(view, ["f"]), "who would rather be elsewhere tells of here, too"
+
+
+def test_what_leaders_say_right_before_is_judged_in_every_turn() -> None:
+    """It is what people are shown, wherever a flow runs; who did not answer in time has said nothing."""
+    turns = [Turn(name, 0, {"f": 10.0, "g": 10.0}, {"f": 30.0}, 0.5, {"f": 12.0}) for name in OTHERS]
+    turns.append(Turn(ANTS, 0, {"f": 10.0, "g": 10.0}, {"f": 30.0}, 0.5))
+    found = {row.measure: row for row in rows(turns)}
+    told = found["latency as leaders told it where flows ran against measured, relative error"]
+    assert (pytest.approx(0.2), len(OTHERS)) == (told.value, told.repetitions)
+
+
+def test_a_leader_that_thinks_its_flow_runs_elsewhere_is_not_asked() -> None:
+    """What it would tell is of there: it hears of moves that people made when they have ended."""
+    view = RegistryView()
+    view.take(committed_plan("f", {"s": "a", "t": "b"}))
+    assert set() == know_where(view, ["f", "g"]), "it runs nowhere"
+    for segment, host in (("s", "a"), ("t", "c")):
+        view.take(placement(segment, host))
+    assert set() == know_where(view, ["f", "g"])
+    view.take(committed_plan("f", {"s": "a", "t": "c"}, epoch=2))
+    assert {"f"} == know_where(view, ["f", "g"])

@@ -162,6 +162,19 @@ def test_the_pause_is_from_the_order_to_stop_until_the_target_runs() -> None:
     assert 50.0 == after.actual_pause_ms
 
 
+def test_a_word_of_the_origin_that_comes_late_still_counts() -> None:
+    """It is on another topic than the target's. Without it the batch at which the origin still was counted as pause, in
+    the figure that people are told and that predictions are learnt from."""
+    running = facts(**AFTER, told=told("b", 7, "running"))
+    early, _ = advance(move(Phase.CATCHING_UP), running, now_ms=NOW_MS, params=PARAMS)
+    said = replace(running, drained_epoch=6, stopped_ms=NOW_MS - 70)
+    late, _ = advance(early, said, now_ms=NOW_MS + 100, params=PARAMS)
+    assert (Phase.DONE, 50.0, NOW_MS - 70) == (late.phase, late.actual_pause_ms, late.paused_ms)
+    other = replace(early, paused_ms=NOW_MS - 70, actual_pause_ms=50.0)
+    again, _ = advance(other, said, now_ms=NOW_MS + 100, params=PARAMS)
+    assert 50.0 == again.actual_pause_ms, "once"
+
+
 def test_what_was_idle_before_the_move_paused_only_for_the_move() -> None:
     """Its last record was an hour ago. Nobody missed anything until the origin was told to stop."""
     running = facts(**AFTER, told=told("b", 7, "running"), drained_epoch=6, stopped_ms=NOW_MS - 3_600_000)

@@ -95,6 +95,7 @@ class Office(Desk):
             reported_ms=self.now_ms,
             lag=0,
             step=step,
+            reason="a test parked it" if state == "parked" else None,
         )
         self.view.take(told)
 

@@ -13,6 +13,7 @@ from services.placement.situation import Situation
 from services.process.clock import BrokerClock
 from services.registry.changes import Entry
 from services.registry.decisions import decision
+from tests.unit.registry_messages import registration
 from topics import catalogue
 from topics.messages import Decision, Placement
 
@@ -190,3 +191,15 @@ def test_a_flow_of_which_something_cannot_be_written_holds_up_no_other(
 
     asyncio.run(run())
     assert ["placed slim", "refused wide"] == diary[:2]
+
+
+def test_of_decisions_an_instance_keeps_what_it_asks_for() -> None:
+    """It has no use for the others. Leaders tell by the minute that a flow stays where it is, and the topic keeps a
+    month: all of it stood in the memory of each instance."""
+    view = Instance(PlacementParams("p", "127.0.0.1:1"))._view
+    told = [("kept", None), ("kept", "r-1"), ("leader", None), ("leader-refused", None), ("failed_over", None)]
+    for kind, request in told:
+        view.take(decision(kind, "what", "why", by="a", now_ms=1, flow="f", request=request)[1])
+    assert told[1:4] == [(each.kind, each.request) for each in view.decisions.values()]
+    view.take(registration("a"))
+    assert ["a"] == list(view.hosts)

@@ -49,6 +49,20 @@ def test_a_lost_host_sets_few_partitions_in_motion_at_once(office: Any) -> None:
     assert 50 == sum(host != "a" for host, _ in office.owners())
 
 
+def test_what_is_parked_keeps_nobody_from_taking_over(office: Any, segment: str) -> None:
+    """Its owner does nothing for it: a source that was deleted parks a flow everywhere, and then a host dies."""
+    per_host_max = office.params.recovering_per_host_max
+    office.partitions = 2 * per_host_max + 2
+    office.running_on("a")
+    for partition in range(2 * per_host_max):
+        host = "bc"[partition % 2]
+        office.view.take(msgspec.structs.replace(office.view.placements[segment, partition], host=host, epoch=2))
+        office.says(host, partition, 2, state="parked")
+    office.lost_since_ms = {"a": office.now_ms - 10_000}
+    office.look()
+    assert "a" not in {host for host, _ in office.owners()}
+
+
 def test_what_leaves_a_drained_host_is_spread(office: Any) -> None:
     """All moves are proposed at one look: who is on the way to a host counts, or one host would get everything."""
     office.partitions = 6

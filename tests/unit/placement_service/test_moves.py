@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.unit.registry_messages import move_record
 
@@ -90,3 +91,48 @@ def test_a_plan_whose_move_was_given_up_is_tried_once_more_after_the_window(offi
     office.now_ms += 1
     office.look()
     assert ["proposed", "warming"] == [each.phase for each in pick["moves"](office.look())]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_another_revision_that_goes_elsewhere_lets_the_one_before_drain(office: Any, segment: str, dies: bool) -> None:
+    """It was cut off: in at_least_once, what it had done since its last commit was done again. Nobody had crashed."""
+    office.partitions = 2
+    office.running_on("a")
+    for partition in range(2):
+        office.view.take(msgspec.structs.replace(office.view.placements[segment, partition], revision=0))
+    office.plan("b", epoch=2)
+    office.look()
+    assert [("b", "a"), ("b", "a")] == [(each.host, each.origin) for each in office.view.placements.values()]
+    assert [] == office.look(), "it waits"
+    if dies:
+        office.lost_since_ms = {"a": office.now_ms}
+    else:
+        office.says("b", 0, 2)
+        office.says("b", 1, 2)
+    office.look()
+    assert [("b", None), ("b", None)] == [(each.host, each.origin) for each in office.view.placements.values()]
+    assert [] == office.look()
+
+
+def test_another_revision_waits_for_nobody_where_it_stays_or_where_nobody_lives(office: Any, segment: str) -> None:
+    """A host drains what it runs itself; who is dead drains nothing."""
+    office.partitions = 2
+    office.running_on("a")
+    at_b = msgspec.structs.replace(office.view.placements[segment, 1], host="c", revision=0)
+    office.view.take(msgspec.structs.replace(office.view.placements[segment, 0], host="b", revision=0))
+    office.view.take(at_b)
+    office.live -= {"c"}
+    office.plan("b", epoch=2)
+    office.look()
+    assert [("b", None), ("b", None)] == [(each.host, each.origin) for each in office.view.placements.values()]
+
+
+def test_a_former_owner_that_nobody_waits_for_is_let_go(office: Any, pick: Any, segment: str) -> None:
+    """`stigmergy assign` that was killed left its name: each start of the new owner would wait for its word again."""
+    office.running_on("a")
+    handed = msgspec.structs.replace(office.view.placements[segment, 0], host="b", epoch=2, origin="a")
+    office.view.take(handed)
+    assert [] == office.look(), "it has not taken over yet"
+    office.says("b", 0, 2)
+    assert [msgspec.structs.replace(handed, origin=None)] == pick["placements"](office.look())
+    assert [] == office.look()

@@ -10,7 +10,7 @@ from services.registry.view import RegistryView
 from services.whatif.past import as_of
 from services.whatif.question import answer
 from services.whatif.recorded import Recorded
-from services.whatif.world import faster, world_of
+from services.whatif.world import drained_hosts, faster, world_of
 from tests.unit.registry_messages import move_record, registration
 from topics.flow.file import parse_graph
 from topics.messages import (
@@ -20,6 +20,7 @@ from topics.messages import (
     MoveRecord,
     OperatorMetrics,
     Placement,
+    Policy,
     Sketch,
 )
 
@@ -118,6 +119,19 @@ def test_what_a_lost_host_ran_would_go_elsewhere(view: RegistryView, recorded: R
     """Also its source and sink, which stand where they can."""
     (flow,) = answer(world_of(view, recorded), world_of(view, recorded, without=["a"])).flows
     assert ((SEGMENT, "a", "b"),) == flow.moves
+
+
+def test_a_drained_host_takes_nothing_and_keeps_nothing(view: RegistryView, recorded: Recorded) -> None:
+    """It was the first place that came to mind for what another one would lose. Sources that stand there stay."""
+    view.take(registration("c"))
+    view.take(msgspec.structs.replace(view.placements[SEGMENT, 0], partition=1, host="c"))
+    view.take(Policy(subject="host", name="b", policy="drained", changed_ms=0))
+    now, drained = world_of(view, recorded), drained_hosts(view)
+    (flow,) = answer(now, world_of(view, recorded, without=["a"], drained=drained)).flows
+    assert ((SEGMENT, "a", "c"),) == flow.moves
+    (flow,) = answer(now, world_of(view, recorded, drained={"a", "c"})).flows
+    assert ((SEGMENT, "a", "b"),) == flow.moves
+    assert "a" == world_of(view, recorded, drained={"a"}).flows["shop"].sources[0].host
 
 
 def test_a_rate_that_no_host_can_take_is_told(view: RegistryView, recorded: Recorded) -> None:
