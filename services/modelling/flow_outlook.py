@@ -6,7 +6,7 @@ the model sees at queues where nothing has piled up: the mean latency after a bu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,16 +64,17 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, M
     segment_at = _placed({stop[1:] for stop in stops})
     segment = np.array([segment_at[stop[1:]] for stop in stops])
     share = np.nan_to_num(divide(entering, _added(segment, entering, len(segment_at))[segment]))
-    made = Stops(flow, host, entering / 1e3, service_ms, np.nan_to_num(divide(uneven, work_us)), ca2, share)
+    cs2 = np.nan_to_num(divide(uneven, work_us))
+    made = Stops(flow, host, entering / 1e3, service_ms, cs2, ca2, share, lag * service_ms)
     measured = _measured(seats, flow[of_seat], len(names))
     bounds = [facts.bound_ms if (facts := flows.get(name)) is not None else None for name in names]
     bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in bounds])
-    backlog_ms = _added(host, lag * service_ms, len(hosts))
-    background = np.zeros((SUMS, len(hosts)))
-    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, np.zeros(len(hosts)))
+    background, nobodys_ms = np.zeros((SUMS, len(hosts))), np.zeros(len(hosts))
+    calm = replace(made, backlog_ms=np.zeros(count))
+    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, calm, background, nobodys_ms)
     usual = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1.0])))[:, 0]
     base_ms = np.maximum(np.nan_to_num(measured.quietest_ms) - usual, 0.0)
-    return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), measured
+    return Outlook(names, bounds_ms, base_ms, hosts, made, background, nobodys_ms), measured
 
 
 def courses_of(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:

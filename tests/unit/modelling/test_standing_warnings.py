@@ -19,7 +19,7 @@ def warned(seed: int) -> Warned:
     host = (flow * 3 + np.tile([0, 1], 12)) % 4
     rates = rng.uniform(0.02, 0.3, len(flow))
     ones = np.ones(len(flow))
-    stops = Stops(flow, host, rates, ones, 0.5 * ones, ones, ones)
+    stops = Stops(flow, host, rates, ones, 0.5 * ones, ones, ones, rng.uniform(0.0, 50.0, len(flow)))
     names = tuple(f"flow-{number:02}" for number in range(12))
     bounds_ms = rng.uniform(50.0, 400.0, 12)
     hosts = ("a", "b", "c", "d")
