@@ -157,6 +157,21 @@ def test_of_several_queues_of_a_flow_the_surest_is_told_once() -> None:
     assert 1 == len(host.play(2, came=16, done=10)[-1])
 
 
+def test_who_fills_the_queue_leaves_alone_and_takes_it_along() -> None:
+    """A second and a half of its work wait; without it the others have less than half of the host to do."""
+    host = Host([task(1), task(2), task(3)])
+    for number in range(40):
+        bursts = number >= 30
+        host.now_s += PARAMS.look_s
+        host.tasks = [
+            on(each, came=came, done=done)
+            for each, came, done in zip(host.tasks, (20 if bursts else 2, 2, 2), (6 if bursts else 2, 2, 2), strict=True)
+        ]
+        found = host.watch.look(host.tasks, now_s=host.now_s)
+    assert ["f1", "f2", "f3"] == [each.spot.flow for each in found], "all wait in the same queue"
+    assert {("f1",)} == {each.leaving() for each in found}
+
+
 # What is said.
 
 
