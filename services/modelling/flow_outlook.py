@@ -33,11 +33,12 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of each flow, NaN if it was not timed: its latency, that of the last second, and that of the quietest one; and
-    how many records the first was taken from."""
+    """Of each flow, NaN if it was not timed: its latency, that of the last second in which it was (and how long before
+    now that is), and that of the quietest one; and how many records the first was taken from."""
 
     latency_ms: Array
     latest_ms: Array
+    latest_ago_s: Indices
     quietest_ms: Array
     records: Array
 
@@ -103,7 +104,9 @@ def _measured(seats: Seats, flow: Indices, count: int) -> Measured:
     np.maximum.at(records, flow[longest], seats.timed[longest])
     np.fmax.at(latest_ms, flow[longest], seats.latest_ms[longest])
     np.fmax.at(quietest_ms, flow[longest], seats.quietest_ms[longest])
-    return Measured(latency_ms, latest_ms, quietest_ms, records)
+    latest_ago_s = np.zeros(count, dtype=np.int64)
+    latest_ago_s[flow[longest]] = seats.latest_ago_s[longest]
+    return Measured(latency_ms, latest_ms, latest_ago_s, quietest_ms, records)
 
 
 def _placed(names: set[Any]) -> dict[Any, int]:

@@ -15,7 +15,7 @@ from services.modelling.flow_facts import FlowFacts
 from services.modelling.mirror import Mirror
 from services.modelling.modeller import Modeller
 from services.modelling.params import ModellingParams
-from services.modelling.rows import rows_of
+from services.modelling.rows import Rows, rows_of
 from services.modelling.scoreboard import Scoreboard
 from services.modelling.spark_sums import sums_of
 from topics.catalogue import METRICS_REJECTED, MODELS
@@ -127,6 +127,8 @@ class Pipeline:
         self._gone.clear()
         if not self.modeller.is_behind:
             self._told = self.modeller.closed
+        if keys:
+            self.modeller.hot_spots.verdicts.told(self._told, _late_s(rows, self._told) + time.monotonic() - began_s)
         self.figures.batches += 1
         self.figures.models += len(keys)
         self.figures.rejected += self._count(rows.rejected)
@@ -144,6 +146,7 @@ class Pipeline:
             return
         self._has_resumed = True
         self.board.resume(model.body for model in scores if isinstance(model.body, ScoreModel))
+        self.modeller.hot_spots.verdicts.alarm.resume(*self.board.judged_before)
         bodies = [model.body for model in spots]
         standing = [each.flow for each in bodies if isinstance(each, HotSpotModel) and each.in_s is not None]
         self.modeller.hot_spots.stand_by(standing)
@@ -184,3 +187,9 @@ class Pipeline:
         while len(self._garbage) > 10_000:
             del self._garbage[next(iter(self._garbage))]
         return new
+
+
+def _late_s(rows: Rows, second: int) -> float:
+    """How long after the end of a second Spark began the batch that closed it: when its last row was appended, by the
+    broker's clock, which ours may differ from."""
+    return max(0.0, rows.appended_ms / 1_000 - second - 1)

@@ -90,6 +90,11 @@ class Scoreboard:
                 tally.naive_wrong += score.naive_wape * score.size
                 tally.inside += (score.inside or 0.0) * score.predictions
 
+    @property
+    def judged_before(self) -> tuple[int, int]:
+        """Of the warnings that were given before this process began: how many came true, and how many did not."""
+        return self._before.hits, self._before.false
+
     def look(self, modeller: Modeller) -> None:
         """Scores what was said of the last closed second, and notes what is said of those to come."""
         self._spots = modeller.hot_spots.verdicts

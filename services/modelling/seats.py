@@ -8,7 +8,7 @@ import numpy as np
 from placement.fits import Moments, fit_service
 from placement.fits.arrays import divide
 from services.modelling.operators import Operators
-from services.modelling.ring import Array
+from services.modelling.ring import Array, Indices
 from services.modelling.windows import Window, held, mean_of_seen, seen_in
 
 _SUMS = (
@@ -39,7 +39,9 @@ class Seats:
     latency_ms: Array
     """From the source to here, on average; NaN where no record was timed."""
     latest_ms: Array
-    """The same of the last second in which one was."""
+    """The same of the last second in which one was,"""
+    latest_ago_s: Indices
+    """which was so long before the last one."""
     quietest_ms: Array
     """And of the second in which it was shortest."""
     timed: Array
@@ -64,6 +66,7 @@ class Seats:
             held(sums["lag"], sums["pending"])[:, -1],
             divide(added["latency_ms"], added["timed"]),
             by_second_ms[np.arange(len(here)), last],
+            timed.shape[1] - 1 - last,
             np.fmin.reduce(by_second_ms, axis=1),
             added["timed"],
         )

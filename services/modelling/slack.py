@@ -20,7 +20,8 @@ from topics.messages import SlackModel
 class HotSpots:
     """Slack and warnings of all flows with a bound; `verdicts`: how what was foreseen came out, warned of or not.
 
-    Slack is told over `recent_s`. A bound is broken in any second that takes longer, as in the lab.
+    Slack is told over `recent_s`. A bound is broken in any second that takes longer, as in the lab; slack ahead is of
+    single seconds, too, and so are its errors.
     """
 
     def __init__(self, horizons_s: tuple[int, ...], alarm: AlarmParams, *, recent_s: int) -> None:
@@ -54,7 +55,7 @@ class HotSpots:
         timed = dict(zip(names, latest_ms.tolist(), strict=True))
         spots = [spot for spot in hot_spots(outlook, seen, self.verdicts.alarm.level) if spot.flow in timed]
         self.verdicts.step(second, timed, {spot.flow for spot in spots}, outlook.company())
-        self._errors.score(second, names, slack_ms)
+        self._errors.score(second, names, latest_ms, measured.latest_ago_s[bound])
         self._errors.note(second, names, seen.slack_ms[bound])
         off_ms = self._errors.of(names)
         told = Columns(

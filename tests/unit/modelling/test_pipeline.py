@@ -10,6 +10,7 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from services.modelling import pipeline as pipeline_module
 from services.modelling.exposition import exposition
+from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.mirror import Mirror
 from services.modelling.params import FitParams, ModellingParams, SparkParams
 from services.modelling.pipeline import Figures, Pipeline
@@ -237,6 +238,7 @@ def test_after_a_restart_scores_go_on_and_standing_warnings_are_taken_back(
     assert 1_000 < ahead.predictions < 1_020
     assert 0.3 == pytest.approx(ahead.wape, rel=0.02)
     assert 0.4 == pytest.approx(ahead.naive_wape, rel=0.02)
+    assert pipeline.modeller.hot_spots.verdicts.alarm.speaks, "eight of ten came true: it need not earn its voice again"
     warned = book.models("score/hotspot/all")[-1].body
     assert (10, 0.8, 0.5, 4.0) == (warned.predictions, warned.precision, warned.recall, warned.lead_s)
 
@@ -256,3 +258,20 @@ def test_late_rows_are_counted_once_however_often_spark_tells_of_them(pipeline: 
     lines = exposition(pipeline).splitlines()
     assert "# TYPE stigmergy_models_late_rows_total counter" in lines
     assert "stigmergy_models_late_rows_total 5" in lines
+
+
+def test_warnings_are_judged_from_when_their_models_were_written(
+    batch: Batch, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the broker's clock from the end of their second to the batch, by ours from there: the two may differ."""
+    told: list[tuple[int, float]] = []
+    clock_s = iter(range(1_000))
+    monkeypatch.setattr(pipeline_module, "time", SimpleNamespace(monotonic=lambda: float(next(clock_s))))
+    monkeypatch.setattr(FlowVerdicts, "told", lambda self, second, late_s: told.append((second, late_s)))
+    seat = ("edge-1", "talk", "talk.aa", "tcp")
+    give(pipeline, batch(1_001.5, operator={seat: {1_000: TOLD}}), 1)
+    give(pipeline, batch(1_001.8, operator={seat: {1_001: TOLD}}), 2)
+    ((second, late_s),) = told
+    assert 1_000 == second
+    assert 0.5 == late_s % 1.0, "and whole seconds by our clock"
+    assert late_s > 2.0, "with what writing took"
