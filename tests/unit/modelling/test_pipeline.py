@@ -12,6 +12,7 @@ from services.modelling import pipeline as pipeline_module
 from services.modelling.exposition import exposition
 from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.mirror import Mirror
+from services.modelling.mirror_layout import EXPIRES_AFTER_S
 from services.modelling.params import FitParams, ModellingParams, SparkParams
 from services.modelling.pipeline import Figures, Pipeline
 from services.modelling.rows import Rows
@@ -106,6 +107,29 @@ def test_models_of_what_fell_silent_get_a_tombstone_and_leave_redis(
     last = {key: value for _, key, value in book.records}
     assert last["rate/brief/udp"] is None
     assert last["rate/talk/tcp"] is not None
+
+
+def test_what_was_told_long_ago_and_not_since_is_deleted(batch: Batch, pipeline: Pipeline, book: Book) -> None:
+    """It went while the service did not run, or a host that died had warned of it: nobody else would ever delete it."""
+    speak(pipeline, batch, range(1_000, 1_005))
+    gone = {"rate/talk/udp", "hotspot/talk/edge-7", "link/edge-7/noc"}
+    book.faults = [OSError("no broker")]
+    pipeline.look_at({"rate/talk/tcp", "forecast/talk/tcp"} | gone)
+    assert 1 == len(speak(pipeline, batch, range(1_005, 1_010))), "a batch that could not be written"
+    assert sorted(gone) == [key for _, key, value in book.records if value is None], "once"
+    assert gone == set(book.gone)
+
+
+def test_what_this_process_told_long_ago_is_deleted_too(batch: Batch, pipeline: Pipeline, book: Book) -> None:
+    """A warning that was taken back, or the signature of a stream that has become calm: its operator lives on."""
+    book.kept = {"hotspot": [kept_model(HotSpotModel("talk", "edge-1", "tcp", 3.0, -1.0, 0.9))]}
+    speak(pipeline, batch, range(1_000, 1_002))
+    assert [None] == [model.body.in_s for model in book.models("hotspot/talk")]
+    for second, ended in ((1_000 + EXPIRES_AFTER_S, []), (1_001 + EXPIRES_AFTER_S, ["hotspot/talk"])):
+        pipeline.look_at({"hotspot/talk", "rate/talk/tcp"})
+        stays = {("edge-1", "talk", "talk.aa", "tcp"): {second: TOLD}}
+        give(pipeline, batch(second + 1.5, operator=stays), second)
+        assert ended == [key for _, key, value in book.records if value is None and "brief" not in key]
 
 
 def test_tombstones_are_written_also_if_the_first_try_fails(batch: Batch, pipeline: Pipeline, book: Book) -> None:
