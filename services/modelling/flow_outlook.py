@@ -33,14 +33,23 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of each flow, NaN if it was not timed: its latency, that of the last second in which it was (and how long before
-    now that is), and that of the quietest one; and how many records the first was taken from."""
+    """Of each flow, NaN where it was not timed: its latency, from how many records, and that of each second."""
 
     latency_ms: Array
-    latest_ms: Array
-    latest_ago_s: Indices
-    quietest_ms: Array
+    by_second_ms: Array
     records: Array
+
+    @property
+    def latest_ms(self) -> Array:
+        """Of the last second in which it was timed."""
+        timed = np.isfinite(self.by_second_ms)
+        last = timed.shape[1] - 1 - timed[:, ::-1].argmax(axis=1)
+        return np.asarray(self.by_second_ms[np.arange(len(last)), last])
+
+    @property
+    def quietest_ms(self) -> Array:
+        """Of the second in which it was shortest."""
+        return np.asarray(np.fmin.reduce(self.by_second_ms, axis=1))
 
 
 def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, Measured]:
@@ -98,15 +107,12 @@ def courses_of(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:
 
 def _measured(seats: Seats, flow: Indices, count: int) -> Measured:
     """To the last segment of each flow: the one to which it takes longest."""
-    latency_ms, latest_ms, quietest_ms = np.full((3, count), np.nan)
+    latency_ms, by_second_ms = np.full(count, np.nan), np.full((count, seats.by_second_ms.shape[1]), np.nan)
     np.fmax.at(latency_ms, flow, seats.latency_ms)
     longest, records = seats.latency_ms == latency_ms[flow], np.zeros(count)
     np.maximum.at(records, flow[longest], seats.timed[longest])
-    np.fmax.at(latest_ms, flow[longest], seats.latest_ms[longest])
-    np.fmax.at(quietest_ms, flow[longest], seats.quietest_ms[longest])
-    latest_ago_s = np.zeros(count, dtype=np.int64)
-    latest_ago_s[flow[longest]] = seats.latest_ago_s[longest]
-    return Measured(latency_ms, latest_ms, latest_ago_s, quietest_ms, records)
+    np.fmax.at(by_second_ms, flow[longest], seats.by_second_ms[longest])
+    return Measured(latency_ms, by_second_ms, records)
 
 
 def _placed(names: set[Any]) -> dict[Any, int]:

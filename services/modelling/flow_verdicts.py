@@ -24,14 +24,14 @@ class FlowVerdicts:
         self._places: dict[str, int] = {}
         self._free: list[int] = []
         self._company: Company = {}
-        self._second = 0
-        """Of the last step."""
+        self.second = 0
+        """Of the last step; 0: there was none."""
         self._coming: deque[tuple[int, set[str]]] = deque()
         """Who is warned of, and from which second on anybody knows it."""
 
     def told(self, second: int, late_s: float) -> None:
         """What was foreseen with the step of this second was told so long after it; without this word, at once."""
-        if self._coming and self._second == second:
+        if self._coming and self.second == second:
             self._coming[-1] = second + int(late_s), self._coming[-1][1]
 
     @property
@@ -58,7 +58,7 @@ class FlowVerdicts:
         """`company`: who shares hosts with whom. Where somebody has come or gone, nobody knows what would have been."""
         before, self._company = self._company, company
         relieved = {flow for flow, shared in before.items() if company.get(flow) != shared}
-        if self._coming and self._second == second:
+        if self._coming and self.second == second:
             self._coming.pop()  # the same again, since it could not be written
         self._coming = deque((due, flows - relieved) for due, flows in self._coming)
         while self._coming and self._coming[0][0] < second:
@@ -73,7 +73,7 @@ class FlowVerdicts:
         broken = {flow for flow, left in slack_ms.items() if left < 0}
         self._verdicts.step(second, self._flags(set())[None], self._flags(broken), left=self._flags(relieved))
         self.alarm.learn(self._verdicts)
-        self._second = second
+        self.second = second
         self._coming.append((second, warned))
 
     def _flags(self, flows: set[str]) -> Flags:

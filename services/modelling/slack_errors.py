@@ -1,4 +1,5 @@
-"""How far off slack forecasts are: each is held against the slack of its own second, as soon as that was measured.
+"""How far off slack forecasts are: each is held against the slack of its own second, as soon as that was measured, also
+where there are models of some seconds only.
 
 Not against the mean of the last seconds, which is what slack is told over: of a second that breaks the bound nothing
 would be left in it, and a forecast that saw it coming would look wrong.
@@ -9,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from services.modelling.lateness import LATE_S
 from services.modelling.ring import Array, Indices
 
 KEEP = 0.98
@@ -29,27 +29,29 @@ class SlackErrors:
         self._scored = np.zeros(0, dtype=np.int64)
         """Of each flow the last second that forecasts were held against."""
 
-    def score(self, second: int, flows: Sequence[str], slack_ms: Array, ago_s: Indices) -> None:
-        """`slack_ms`: of the last second in which each was measured, so long before this one. Each counts once."""
+    def score(self, second: int, flows: Sequence[str], slack_ms: Array) -> None:
+        """`slack_ms`: [flow, second] of those up to this one, NaN where nothing was measured. Each counts once."""
         known = [(self._places[flow], row) for row, flow in enumerate(flows) if flow in self._places]
         places = np.array([place for place, _ in known], dtype=np.int64)
-        rows = np.array([row for _, row in known], dtype=np.int64)
-        measured, slack_ms = second - ago_s[rows], slack_ms[rows]
-        is_new = (measured > self._scored[places]) & np.isfinite(slack_ms)
-        self._scored[places[is_new]] = measured[is_new]
-        seconds = set(measured[is_new].tolist())
-        for horizon, due in enumerate(self._due):
-            while due and due[0][0] < second - LATE_S:
+        begin = second - slack_ms.shape[1] + 1
+        for due in self._due:
+            while due and due[0][0] < begin:
                 due.popleft()
+        for at, measured_ms in enumerate(slack_ms[[row for _, row in known]].T, start=begin):
+            is_new = (at > self._scored[places]) & np.isfinite(measured_ms)
+            if is_new.any():
+                self._scored[places[is_new]] = at
+                self._judge(at, places[is_new], measured_ms[is_new])
+
+    def _judge(self, second: int, places: Indices, slack_ms: Array) -> None:
+        now = np.full(len(self._places), np.nan)
+        now[places] = slack_ms
+        for horizon, due in enumerate(self._due):
             for at, told_of, told in due:
-                if at not in seconds:
-                    continue
-                then = is_new & (measured == at)
-                now = np.full(len(self._places), np.nan)
-                now[places[then]] = slack_ms[then]
-                off = np.abs(told - now[told_of])
-                scored, off = told_of[np.isfinite(off)], off[np.isfinite(off)]
-                self._sums[:, scored, horizon] = self._sums[:, scored, horizon] * KEEP + (off, np.ones(len(off)))
+                if at == second:
+                    off = np.abs(told - now[told_of])
+                    judged, off = told_of[np.isfinite(off)], off[np.isfinite(off)]
+                    self._sums[:, judged, horizon] = self._sums[:, judged, horizon] * KEEP + (off, np.ones(len(off)))
 
     def note(self, second: int, flows: Sequence[str], ahead_ms: Array) -> None:
         """`ahead_ms`: [flow, horizon], forecast at this second."""
