@@ -17,7 +17,6 @@ from typing import Any
 
 import structlog
 from aiokafka.errors import KafkaError
-from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -171,7 +170,7 @@ class Service:
             before_ms = clock_ms() - EXPIRES_AFTER_S * 1_000
             try:
                 old = await asyncio.to_thread(old_keys, self.params.bootstrap, before_ms=before_ms)
-            except (RegistryError, KafkaException) as fault:
+            except RegistryError as fault:
                 log.warning("old models can't be found; trying again later", error=str(fault))
                 continue
             if self.pipeline is not None:

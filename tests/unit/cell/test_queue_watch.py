@@ -165,7 +165,9 @@ def test_who_fills_the_queue_leaves_alone_and_takes_it_along() -> None:
         host.now_s += PARAMS.look_s
         host.tasks = [
             on(each, came=came, done=done)
-            for each, came, done in zip(host.tasks, (20 if bursts else 2, 2, 2), (6 if bursts else 2, 2, 2), strict=True)
+            for each, came, done in zip(
+                host.tasks, (20 if bursts else 2, 2, 2), (6 if bursts else 2, 2, 2), strict=True
+            )
         ]
         found = host.watch.look(host.tasks, now_s=host.now_s)
     assert ["f1", "f2", "f3"] == [each.spot.flow for each in found], "all wait in the same queue"

@@ -129,7 +129,7 @@ def test_the_last_one_need_not_follow_those_who_leave() -> None:
 
 
 def test_who_leaves_takes_its_backlog_along() -> None:
-    """Three flows with as much load; two seconds of work wait, all of one. With it gone the others keep their bounds."""
+    """Three flows with as much load; two seconds of work wait, all of one, which is who leaves."""
     loads = {("a", "x"): 0.2, ("b", "x"): 0.2, ("c", "x"): 0.2}
     outlook = world(loads, bound_ms=500.0, theirs_ms=[0.0, 2_000.0, 0.0])
     ahead, spots = warn(outlook, [1.0, 1.0, 1.0])
