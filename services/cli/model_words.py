@@ -88,8 +88,8 @@ def points_and_curve(model: Model, bootstrap: str) -> Drawn | None:  # noqa: PLR
             return Drawn(points, lambda _: edge.bytes_in_per_s, None, "s ago", "B/s")
         case SlackModel() as slack:
             points = _latencies(bootstrap, slack.flow, until_s - DRAWN_S, until_s)
-            ahead = zip(slack.horizons_s, (slack.bound_ms - each for each in slack.ahead_slack_ms), strict=True)
-            told = [(0.0, slack.latency_ms), *((float(horizon_s), latency_ms) for horizon_s, latency_ms in ahead)]
+            coming = zip(map(float, slack.horizons_s), slack.ahead_slack_ms, strict=True)
+            told = [(0.0, slack.latency_ms), *((in_s, slack.bound_ms - left_ms) for in_s, left_ms in coming)]
             return Drawn(points, lambda x: _between(told, x), told[-1][0], "s from now", "ms")
         case HotSpotModel() as spot:
             return Drawn(_latencies(bootstrap, spot.flow, until_s - DRAWN_S, until_s), None, None, "s ago", "ms")
