@@ -160,7 +160,7 @@ class QueueWatch:
         times = Counter(flow for flow, _ in {(each.seen.flow, each.seen.slot[0]) for each in queue})
         weight = np.array([float(times[flow]) for flow in flows])
         here = np.zeros(count, dtype=np.int64)
-        waiting_ms = np.bincount(of, np.array([each.waiting_ms for each in queue]), count)
+        waiting_ms = np.bincount(of, np.array([each.waiting_ms for each in queue]), count).astype(float)
         stops = Stops(np.arange(count), here, rate / 1e3, service_ms, ones, ones, weight, waiting_ms)
         bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in flows.values()])
         base_ms = np.array([self._base_ms(flow) for flow in flows])
