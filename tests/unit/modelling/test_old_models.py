@@ -57,9 +57,10 @@ def test_the_service_goes_on_looking_when_the_broker_was_away(monkeypatch: pytes
 
     async def play_some() -> None:
         task = asyncio.create_task(made._find_old_models())
-        while not seen:
-            assert not task.done()
-            await asyncio.sleep(0.001)
+        async with asyncio.timeout(10):
+            while not seen:
+                assert not task.done()
+                await asyncio.sleep(0.001)
         task.cancel()
 
     asyncio.run(play_some())
