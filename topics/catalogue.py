@@ -329,7 +329,7 @@ MODELS = Topic(
     message=Model,
     retention=Compacted(segment_ms=10 * MINUTE_MS),
     written_by=("modelling", "host"),
-    read_by=("host",),
+    read_by=("host", "modelling"),
     bytes_max=16 * KIB,
     compression="gzip",
 )

@@ -66,6 +66,13 @@ class Alarm:
         hits = sum(self._lately)
         return hits >= self.params.earned and hits >= self.params.trusted * len(self._lately)
 
+    def resume(self, hits: int, false: int) -> None:
+        """Goes on from verdicts of before. Which were the last is not known: their share stands for it."""
+        kept = min(hits + false, self.params.lately)
+        came_true = round(kept * hits / max(hits + false, 1))
+        before = [True] * came_true + [False] * (kept - came_true)
+        self._lately = deque([*before, *self._lately], self.params.lately)
+
     def learn(self, verdicts: Verdicts) -> None:
         """From what has been judged since the last time."""
         hits, false = float(verdicts.hits[0]), float(verdicts.false[0])

@@ -25,6 +25,8 @@ class Stops:
     ca2: Array
     weight: Array
     """How often the mean message of the flow waits there."""
+    backlog_ms: Array
+    """Work of the flow that waits there now, beyond what its usual queue holds: who leaves takes it along."""
 
     def __len__(self) -> int:
         return len(self.flow)
@@ -42,7 +44,7 @@ class Outlook:
     background: Array
     """[sum, host]: load of what belongs to no flow (`placement.queueing.arrays`)."""
     backlog_ms: Array
-    """Work that waits at each host now, beyond what its usual queue holds."""
+    """The same of which it is not known whose it is: it stays, whoever leaves."""
 
     def waits_ms(self, factors: Array, horizons_s: Array, present: Flags | None = None) -> Array:
         """Mean waits in the second that ends at each horizon, when flows come at multiples of their present rates.
@@ -56,13 +58,19 @@ class Outlook:
         load = sums[RHO]
         variance = variances(sums, load)
         drift = load - 1.0
-        piled, before_s = np.broadcast_to(self.backlog_ms[hosts].reshape(-1, *more[1:]), load[:, 0].shape), 0.0
+        piled, before_s = np.broadcast_to(self._piled_ms(present)[hosts].reshape(-1, *more[1:]), load[:, 0].shape), 0.0
         waits = np.zeros((len(self.hosts), *factors.shape[1:]))
         for place, horizon_s in enumerate(horizons_s.tolist()):
             lasts_ms, fills = (horizon_s - before_s) * 1e3, (drift[:, place], variance[:, place])
             waits[hosts, place] = filled_ms(piled, *fills, lasts_ms - 500.0)
             piled, before_s = filled_ms(piled, *fills, lasts_ms), horizon_s
         return np.asarray(waits)
+
+    def _piled_ms(self, present: Flags | None) -> Array:
+        """Work that waits at each host now."""
+        stops = self.stops
+        theirs = stops.backlog_ms if present is None else stops.backlog_ms * present
+        return np.asarray(self.backlog_ms + np.bincount(stops.host, theirs, len(self.hosts)))
 
     def sums(self, factors: Array, present: Flags | None = None) -> tuple[Indices, Array]:
         """The hosts at which flows stop, and what comes to each at these multiples: [sum, host, ...]."""

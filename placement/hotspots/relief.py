@@ -1,7 +1,8 @@
 """Who should leave a hot spot (Synergy 3.4.1): the fewest flows whose leaving lets all that stay keep their bounds.
 
-Ants find where to (3.4.2): they price at the forecast rates, and hold every flow to its bound. If all leaders on a hot
-host sent them, all would leave for the same cool host; so only those who should leave are told.
+Who leaves takes its own backlog along, so that the queue which the others see is shorter by that. Ants find where to
+(3.4.2): they price at the forecast rates, and hold every flow to its bound. If all leaders on a hot host sent them, all
+would leave for the same cool host; so only those who should leave are told.
 """
 
 import numpy as np

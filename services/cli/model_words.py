@@ -56,7 +56,7 @@ def headline(model: Model) -> str:  # noqa: PLR0911 - one line a kind
         case SlackModel() as slack:
             return f"{slack.slack_ms:,.4g} ms left of {slack.bound_ms:,.6g} ms"
         case HotSpotModel() as spot:
-            when = "over" if spot.in_s is None else f"in {spot.in_s:.0f} s" if spot.in_s else "now"
+            when = "over" if spot.in_s is None else f"in {spot.in_s:.1f} s" if spot.in_s else "now"
             leaving = f"; {', '.join(spot.leaving)} should leave" if spot.leaving else ""
             return f"{spot.operator} on {spot.host} {when}, {spot.probability:.0%} sure{leaving}"
         case ScoreModel() as score:
@@ -83,6 +83,16 @@ def points_and_curve(model: Model, bootstrap: str) -> Drawn | None:  # noqa: PLR
         case LinkModel() as link:
             points = _delays(bootstrap, link, since_s, until_s)
             return Drawn(points, lambda _: link.mean_ms, None, "s ago", "ms")
+        case EdgeModel() as edge:
+            points = _bytes(bootstrap, edge, since_s, until_s)
+            return Drawn(points, lambda _: edge.bytes_in_per_s, None, "s ago", "B/s")
+        case SlackModel() as slack:
+            points = _latencies(bootstrap, slack.flow, until_s - DRAWN_S, until_s)
+            coming = zip(map(float, slack.horizons_s), slack.ahead_slack_ms, strict=True)
+            told = [(0.0, slack.latency_ms), *((in_s, slack.bound_ms - left_ms) for in_s, left_ms in coming)]
+            return Drawn(points, lambda x: _between(told, x), told[-1][0], "s from now", "ms")
+        case HotSpotModel() as spot:
+            return Drawn(_latencies(bootstrap, spot.flow, until_s - DRAWN_S, until_s), None, None, "s ago", "ms")
         case SignatureModel() as signature:
             steps = [
                 load for lasted, load in zip(signature.lasted_s, signature.load, strict=True) for _ in range(lasted)
@@ -117,6 +127,33 @@ def _delays(bootstrap: str, model: LinkModel, since_s: int, until_s: int) -> lis
     rows = read_rows(bootstrap, METRICS_LINKS, since_s, until_s)
     ours = (row for row in rows if (row.host, row.peer) == (model.host, model.peer) and row.round_trip_ms.count)
     return [(float(row.second - until_s + 1), row.round_trip_ms.sum / row.round_trip_ms.count / 2) for row in ours]
+
+
+def _bytes(bootstrap: str, model: EdgeModel, since_s: int, until_s: int) -> list[Point]:
+    """What entered the segment. Each operator of a task repeats it."""
+    entered: dict[tuple[int, str, int], float] = {}
+    for row in read_rows(bootstrap, METRICS_OPERATORS, since_s, until_s):
+        if (row.flow, row.segment) == (model.flow, model.segment):
+            task = row.second, row.host, row.partition
+            entered[task] = max(entered.get(task, 0.0), float(row.bytes_in))
+    total: dict[int, float] = defaultdict(float)
+    for (second, _, _), size in entered.items():
+        total[second] += size
+    return [(float(second - until_s + 1), size) for second, size in sorted(total.items())]
+
+
+def _latencies(bootstrap: str, flow: str, since_s: int, until_s: int) -> list[Point]:
+    """To where records of the flow take longest to come, which is its end."""
+    timed: dict[tuple[int, str, str], Point] = defaultdict(lambda: (0.0, 0.0))
+    for row in read_rows(bootstrap, METRICS_OPERATORS, since_s, until_s):
+        if row.flow == flow and row.latency_ms is not None and row.latency_ms.count:
+            place = row.second, row.host, row.segment
+            count, sum_ms = timed[place]
+            timed[place] = (count + row.latency_ms.count, sum_ms + row.latency_ms.sum)
+    longest: dict[int, float] = {}
+    for (second, _, _), (count, sum_ms) in timed.items():
+        longest[second] = max(longest.get(second, 0.0), sum_ms / count)
+    return [(float(second - until_s + 1), latency_ms) for second, latency_ms in sorted(longest.items())]
 
 
 def _between(known: list[Point], x: float) -> float:

@@ -1,6 +1,7 @@
 """`stigmergy models`: what the modelling service has fitted, how old and how sure each model is, and how right.
 
-`list` and `show` read Redis; the measured points of a plot come from the metrics topics.
+`list` and `show` read Redis, and what hosts warn of from its topic; the measured points of a plot come from the metrics
+topics.
 """
 
 import time
@@ -25,6 +26,7 @@ from services.embedded.errors import NotRunningError, StackError
 from services.logs import hide_in_text
 from services.modelling.mirror_layout import KINDS
 from services.modelling.mirror_read import read_model, read_models
+from services.modelling.near_read import is_of_host, warnings_of_hosts
 from services.registry.errors import RegistryError
 from services.settings import HEAP_MB_MIN, load_settings
 from topics.messages import Model, ScoreModel
@@ -35,6 +37,7 @@ RedisOption = Annotated[
     str | None, typer.Option("--redis-url", help="Your own Redis.", show_default="the running stack's")
 ]
 ANSWER_TIMEOUT_S = 3.0
+HOT_SPOTS = "hotspot"
 OLD_S = 15.0
 """A model is made anew every second; this old, its service does not run or what it is about has gone."""
 _FIGURES = {
@@ -54,10 +57,11 @@ def models() -> None:
 
 
 @app.command("list")
-def list_models(
+def list_models(  # noqa: PLR0917 - Typer makes options of them
     kind: Annotated[str | None, typer.Option(help=f"Only this kind: {', '.join(KINDS)}.")] = None,
     name: Annotated[str | None, typer.Option("--of", help="Only models of this flow (links: of this host).")] = None,
     home: HomeOption = None,
+    bootstrap: BootstrapOption = None,
     redis_url: RedisOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -66,9 +70,14 @@ def list_models(
         raise typer.BadParameter(f"no kind {kind!r}; the kinds are {', '.join(KINDS)}")
     with _redis(redis_url, home) as redis:
         found = _ask(redis, redis_url, lambda: read_models(redis, kind=kind, name=name))
+    near, unread = _near(bootstrap, home, name) if kind in (None, HOT_SPOTS) else ([], None)
+    found = sorted([*found, *near], key=lambda model: model.key)
     if as_json:
-        print_json({"models": [{**msgspec.to_builtins(model), "age_s": _age_s(model)} for model in found]})
+        missing = {"warnings_of_hosts_missing": unread} if unread is not None else {}
+        print_json({"models": [{**msgspec.to_builtins(model), "age_s": _age_s(model)} for model in found], **missing})
         return
+    if unread is not None:
+        console.print(f"(warnings of hosts are missing: {unread})")
     if not found:
         console.print("Redis has no such models. They come some seconds after the first metrics; see stigmergy status.")
         return
@@ -92,10 +101,9 @@ def show(
     """Show one model with all its figures, and its fit beside what was measured."""
     if key.count("/") < 1:
         raise typer.BadParameter(f"{key!r} is no model's key; it looks like rate/FLOW/OPERATOR")
-    with _redis(redis_url, home) as redis:
-        model = _ask(redis, redis_url, lambda: read_model(redis, key))
+    model = _model_of(key, redis_url, bootstrap, home)
     if model is None:
-        console.print(f"Redis has no model {key}; stigmergy models list shows those that are there.")
+        console.print(f"There is no model {key}; stigmergy models list shows those that are there.")
         raise typer.Exit(ExitCode.FAILURE)
     if as_json:
         print_json({**msgspec.to_builtins(model), "age_s": _age_s(model)})
@@ -172,6 +180,24 @@ def score_table(scores: Sequence[ScoreModel]) -> Table:
         figures = (_seconds(score.lead_s) if name == "lead_s" else _share(getattr(score, name)) for name in shown)
         table.add_row(score.of, score.what, f"{score.predictions:,}", *figures)
     return table
+
+
+def _model_of(key: str, redis_url: str | None, bootstrap: str | None, home: Path | None) -> Model | None:
+    if is_of_host(key):
+        near = warnings_of_hosts(bootstrap_of(bootstrap, home), now_ms=time.time_ns() // 1_000_000)
+        return next((model for model in near if model.key == key), None)
+    with _redis(redis_url, home) as redis:
+        found: Model | None = _ask(redis, redis_url, lambda: read_model(redis, key))
+    return found
+
+
+def _near(bootstrap: str | None, home: Path | None, flow: str | None) -> tuple[list[Model], str | None]:
+    """What hosts warn of, or why nobody knows."""
+    try:
+        address = bootstrap_of(bootstrap, home)
+        return warnings_of_hosts(address, now_ms=time.time_ns() // 1_000_000, flow=flow), None
+    except (NotRunningError, RegistryError) as fault:
+        return [], fault.what
 
 
 def _redis(redis_url: str | None, home: Path | None) -> "Redis":

@@ -6,7 +6,7 @@ the model sees at queues where nothing has piled up: the mean latency after a bu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,23 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of each flow, NaN if it was not timed: its latency, that of the last second, and that of the quietest one; and
-    how many records the first was taken from."""
+    """Of each flow, NaN where it was not timed: its latency, from how many records, and that of each second."""
 
     latency_ms: Array
-    latest_ms: Array
-    quietest_ms: Array
+    by_second_ms: Array
     records: Array
+
+    @property
+    def latest_ms(self) -> Array:
+        """Of the last second in which it was timed."""
+        timed = np.isfinite(self.by_second_ms)
+        last = timed.shape[1] - 1 - timed[:, ::-1].argmax(axis=1)
+        return np.asarray(self.by_second_ms[np.arange(len(last)), last])
+
+    @property
+    def quietest_ms(self) -> Array:
+        """Of the second in which it was shortest."""
+        return np.asarray(np.fmin.reduce(self.by_second_ms, axis=1))
 
 
 def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, Measured]:
@@ -64,16 +74,17 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, M
     segment_at = _placed({stop[1:] for stop in stops})
     segment = np.array([segment_at[stop[1:]] for stop in stops])
     share = np.nan_to_num(divide(entering, _added(segment, entering, len(segment_at))[segment]))
-    made = Stops(flow, host, entering / 1e3, service_ms, np.nan_to_num(divide(uneven, work_us)), ca2, share)
+    cs2 = np.nan_to_num(divide(uneven, work_us))
+    made = Stops(flow, host, entering / 1e3, service_ms, cs2, ca2, share, lag * service_ms)
     measured = _measured(seats, flow[of_seat], len(names))
     bounds = [facts.bound_ms if (facts := flows.get(name)) is not None else None for name in names]
     bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in bounds])
-    backlog_ms = _added(host, lag * service_ms, len(hosts))
-    background = np.zeros((SUMS, len(hosts)))
-    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, made, background, np.zeros(len(hosts)))
+    background, nobodys_ms = np.zeros((SUMS, len(hosts))), np.zeros(len(hosts))
+    calm = replace(made, backlog_ms=np.zeros(count))
+    bare = Outlook(names, bounds_ms, np.zeros(len(names)), hosts, calm, background, nobodys_ms)
     usual = bare.latencies_ms(bare.waits_ms(np.ones((len(names), 1)), np.array([1.0])))[:, 0]
     base_ms = np.maximum(np.nan_to_num(measured.quietest_ms) - usual, 0.0)
-    return Outlook(names, bounds_ms, base_ms, hosts, made, background, backlog_ms), measured
+    return Outlook(names, bounds_ms, base_ms, hosts, made, background, nobodys_ms), measured
 
 
 def courses_of(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:
@@ -96,13 +107,12 @@ def courses_of(names: Sequence[str], seats: Seats, ahead: Ahead) -> Array:
 
 def _measured(seats: Seats, flow: Indices, count: int) -> Measured:
     """To the last segment of each flow: the one to which it takes longest."""
-    latency_ms, latest_ms, quietest_ms = np.full((3, count), np.nan)
+    latency_ms, by_second_ms = np.full(count, np.nan), np.full((count, seats.by_second_ms.shape[1]), np.nan)
     np.fmax.at(latency_ms, flow, seats.latency_ms)
     longest, records = seats.latency_ms == latency_ms[flow], np.zeros(count)
     np.maximum.at(records, flow[longest], seats.timed[longest])
-    np.fmax.at(latest_ms, flow[longest], seats.latest_ms[longest])
-    np.fmax.at(quietest_ms, flow[longest], seats.quietest_ms[longest])
-    return Measured(latency_ms, latest_ms, quietest_ms, records)
+    np.fmax.at(by_second_ms, flow[longest], seats.by_second_ms[longest])
+    return Measured(latency_ms, by_second_ms, records)
 
 
 def _placed(names: set[Any]) -> dict[Any, int]:

@@ -23,8 +23,8 @@ RECENT_S = 10
 class Rates:
     """Of all series by their places; NaN where there is none."""
 
-    now: Array
-    """NaN also where this second is not known."""
+    closed: Sequence[Array]
+    """Of each second that was closed with the last one, oldest first; NaN also where it is not known."""
     last: Array
     """The last that was known."""
     ahead: Array
@@ -42,8 +42,8 @@ class Forecasts:
         self._courses = Courses(0, courses)
         self._places: dict[Name, int] = {}
         self._free: list[int] = []
-        self._known = np.zeros(0, dtype=bool)
-        """Which series had a value in the last second."""
+        self._closed: list[Array] = []
+        """What was known of each second of the last step."""
         self._owner: Indices = np.zeros(0, dtype=np.int64)
         self._flows: Mapping[str, FlowFacts] = {}
 
@@ -62,12 +62,13 @@ class Forecasts:
         begin = rates.shape[1] - fresh - late_s
         for steps in range(1, LATE_S + 1):
             self._correct(places, steps, _each_at(rates, begin - steps))
+        self._closed = []
         for second in range(fresh):
             values = np.full(self._forecaster.count, np.nan)
             values[places] = _each_at(rates, begin + second)
             self._forecaster.step(values)
             self._courses.step(values)
-            self._known = np.isfinite(values)
+            self._closed.append(values)
 
     def keep(self, names: Sequence[Name]) -> None:
         """Forgets all others."""
@@ -84,12 +85,12 @@ class Forecasts:
         """What came, and what is forecast."""
         if not self._forecaster.history.steps:
             nothing = np.zeros(0)
-            return Rates(nothing, nothing, np.zeros((0, len(self._params.horizons))), self._owner)
+            return Rates([], nothing, np.zeros((0, len(self._params.horizons))), self._owner)
         used = np.zeros(self._forecaster.count, dtype=bool)
         used[list(self._places.values())] = True
         last = np.where(used, self._forecaster.history.back(1), np.nan)
         ahead = np.where(used[:, None], self._forecaster.forecast().values, np.nan)
-        return Rates(np.where(self._known, last, np.nan), last, ahead, self._owner.copy())
+        return Rates([np.where(used, each, np.nan) for each in self._closed], last, ahead, self._owner.copy())
 
     def ahead(self) -> Ahead:
         """What may come, of all series."""
@@ -143,7 +144,6 @@ class Forecasts:
                 room = max(more, count)
                 self._forecaster.grow(count + room)
                 self._courses.grow(count + room)
-                self._known = np.pad(self._known, (0, room))
                 self._owner = np.pad(self._owner, (0, room))
                 self._free += range(count + room - 1, count - 1, -1)
             for name in fresh:

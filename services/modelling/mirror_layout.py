@@ -1,8 +1,8 @@
 """How models lie in Redis: one hash for each kind and first name, so that all of a flow are read at once.
 
 The hash `stig:models:rate/FLOW` has the field `rate/FLOW/OPERATOR` for each of its operators; the value is the message
-as it is on `stig.models`. A hash that nobody writes any more expires. A field may outlast what it is about: readers
-look at a model's `second`.
+as it is on `stig.models`. A hash that nobody writes any more expires; a field of which nothing was told for as long is
+deleted. Until then it may outlast what it is about: readers look at a model's `second`.
 """
 
 from collections.abc import Iterable, Mapping

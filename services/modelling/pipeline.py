@@ -13,9 +13,10 @@ from services.modelling import spark_kafka
 from services.modelling.columns import Stamp
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.mirror import Mirror
+from services.modelling.mirror_layout import EXPIRES_AFTER_S
 from services.modelling.modeller import Modeller
 from services.modelling.params import ModellingParams
-from services.modelling.rows import rows_of
+from services.modelling.rows import Rows, rows_of
 from services.modelling.scoreboard import Scoreboard
 from services.modelling.spark_sums import sums_of
 from topics.catalogue import METRICS_REJECTED, MODELS
@@ -80,6 +81,10 @@ class Pipeline:
         """The last second whose models were written."""
         self._gone: set[str] = set()
         """Models that ended, of which the topic has not been told yet."""
+        self._told_of: dict[str, int] = {}
+        """Of each model the second that was told last."""
+        self._old: set[str] = set()
+        """Models on the topic that were told long ago."""
         self._garbage: dict[str, int] = {}
         """Offsets already counted of each place that may yet grow."""
         self._flows: Mapping[str, FlowFacts] = {}
@@ -89,6 +94,11 @@ class Pipeline:
     def know(self, flows: Mapping[str, FlowFacts]) -> None:
         """Flows have come, changed or gone. May be called from any thread: it counts from the next batch on."""
         self._flows = flows
+
+    def look_at(self, old: set[str]) -> None:
+        """These keys were told long ago: those that were not told since get deleted with the next models. May be called
+        from any thread."""
+        self._old = old
 
     def refill(self, since_ms: int) -> None:
         """Fills the ring from kept metrics: what was known before this process began."""
@@ -115,23 +125,37 @@ class Pipeline:
         if self.modeller.closed < self._told:
             before, self.board = self.board, Scoreboard(self.params.fits.forecast.horizons)
             self.board.resume(before.scores())  # time was set back; nothing comes due
+            self._told_of = {}
         if self.modeller.closed != self._told and not self.modeller.is_behind:
             stamp = Stamp(self.modeller.closed, self.params.fits.window_s, self._now_ms(), batch)
             for columns in (*self.modeller.models(), *self.board.columns()):
                 keys += columns.keys
                 values += columns.encode(stamp)
             self.board.look(self.modeller)
-            self._gone = self._gone.difference(keys).union(self.modeller.sweep())
+            self._told_of.update(dict.fromkeys(keys, self.modeller.closed))
+            ended = self._not_told_since().union(self.modeller.sweep())
+            self._gone = self._gone.difference(keys).union(ended)
         fitted_s = time.monotonic()
         self._publish(keys, values, sorted(self._gone), rows.rejected)
         self._gone.clear()
         if not self.modeller.is_behind:
             self._told = self.modeller.closed
+        if keys:
+            self.modeller.hot_spots.verdicts.told(self._told, _late_s(rows, self._told) + time.monotonic() - began_s)
         self.figures.batches += 1
         self.figures.models += len(keys)
         self.figures.rejected += self._count(rows.rejected)
         self.figures.taken_s, self.figures.fitted_s = summed_s - began_s, fitted_s - summed_s
         self.figures.published_s = time.monotonic() - fitted_s
+
+    def _not_told_since(self) -> set[str]:
+        """Of the models that were told long ago, once."""
+        old, self._old = self._old, set()
+        if not old:
+            return old
+        since = self.modeller.closed - EXPIRES_AFTER_S
+        self._told_of = {key: second for key, second in self._told_of.items() if second >= since}
+        return old - self._told_of.keys()
 
     def _resume(self) -> None:
         """What a process before this one left: scores go on from there, and its warnings are told again or taken back.
@@ -144,6 +168,7 @@ class Pipeline:
             return
         self._has_resumed = True
         self.board.resume(model.body for model in scores if isinstance(model.body, ScoreModel))
+        self.modeller.hot_spots.verdicts.alarm.resume(*self.board.judged_before)
         bodies = [model.body for model in spots]
         standing = [each.flow for each in bodies if isinstance(each, HotSpotModel) and each.in_s is not None]
         self.modeller.hot_spots.stand_by(standing)
@@ -184,3 +209,9 @@ class Pipeline:
         while len(self._garbage) > 10_000:
             del self._garbage[next(iter(self._garbage))]
         return new
+
+
+def _late_s(rows: Rows, second: int) -> float:
+    """How long after the end of a second Spark began the batch that closed it: when its last row was appended, by the
+    broker's clock, which ours may differ from."""
+    return max(0.0, rows.appended_ms / 1_000 - second - 1)

@@ -90,6 +90,11 @@ class Scoreboard:
                 tally.naive_wrong += score.naive_wape * score.size
                 tally.inside += (score.inside or 0.0) * score.predictions
 
+    @property
+    def judged_before(self) -> tuple[int, int]:
+        """Of the warnings that were given before this process began: how many came true, and how many did not."""
+        return self._before.hits, self._before.false
+
     def look(self, modeller: Modeller) -> None:
         """Scores what was said of the last closed second, and notes what is said of those to come."""
         self._spots = modeller.hot_spots.verdicts
@@ -143,32 +148,40 @@ class Scoreboard:
         ]
 
     def _look_at_rates(self, modeller: Modeller) -> None:
+        """Of each second that was closed since the last look: there may be models of some seconds only."""
         second, rates = modeller.closed, modeller.forecasts.rates()
         for place, horizon_s in enumerate(self.horizons_s):
             due = self._due.setdefault(horizon_s, deque())
-            while due and due[0][0] < second:
-                due.popleft()
-            if due and due[0][0] == second:
-                _, told, before = due.popleft()
-                now = rates.now[: len(told)]
-                # A place may have been given to another series since then.
-                same = before.owner == rates.owner[: len(told)]
-                known = np.flatnonzero(np.isfinite(told) & np.isfinite(now) & same)
-                tally = self._tallies.setdefault(("forecast", f"{horizon_s} s"), _Tally())
-                tally.add(told[known], before.last[known], now[known], None, self.keep)
+            for at, closed in enumerate(rates.closed, start=second - len(rates.closed) + 1):
+                while due and due[0][0] < at:
+                    due.popleft()
+                if due and due[0][0] == at:
+                    self._score_rates(horizon_s, *due.popleft()[1:], rates, closed)
             if not due or due[-1][0] < second + horizon_s:
                 due.append((second + horizon_s, rates.ahead[:, place], rates))
+
+    def _score_rates(self, horizon_s: int, told: Array, before: Rates, rates: Rates, closed: Array) -> None:
+        """`before`: when it was told; `rates`: now; `closed`: what came then."""
+        now = closed[: len(told)]
+        # A place may have been given to another series since then.
+        same = before.owner == rates.owner[: len(told)]
+        known = np.flatnonzero(np.isfinite(told) & np.isfinite(now) & same)
+        tally = self._tallies.setdefault(("forecast", f"{horizon_s} s"), _Tally())
+        tally.add(told[known], before.last[known], now[known], None, self.keep)
 
     def _look_at_services(self, modeller: Modeller) -> None:
         fit = modeller.service_fit()
         if fit is None:
             self._line = None
             return
-        if self._line is not None and self._line[0] == modeller.closed - 1 and self._line[1].parts == fit.parts:
+        # Where the second after that of the last look stands in the window, from its end.
+        next_one = self._line[0] - modeller.closed if self._line is not None else 0
+        if self._line is not None and -fit.host_rates.shape[1] <= next_one < 0 and self._line[1].parts == fit.parts:
             _, before, line = self._line
-            time_us, error_us = line.predict(fit.host_rates[:, -1])
-            known = np.flatnonzero((fit.times.count[:, -1] > 0) & np.isfinite(time_us) & np.isfinite(before.fit.mean))
+            time_us, error_us = line.predict(fit.host_rates[:, next_one])
+            count, mean_us = fit.times.count[:, next_one], fit.times.mean[:, next_one]
+            known = np.flatnonzero((count > 0) & np.isfinite(time_us) & np.isfinite(before.fit.mean))
             tally = self._tallies.setdefault(("service", "1 s"), _Tally())
-            tally.add(time_us[known], before.fit.mean[known], fit.times.mean[known, -1], error_us[known], self.keep)
+            tally.add(time_us[known], before.fit.mean[known], mean_us[known], error_us[known], self.keep)
         if self._line is None or self._line[0] < modeller.closed:
             self._line = (modeller.closed, fit, fit.line)

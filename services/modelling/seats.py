@@ -38,10 +38,8 @@ class Seats:
     lag: Array
     latency_ms: Array
     """From the source to here, on average; NaN where no record was timed."""
-    latest_ms: Array
-    """The same of the last second in which one was."""
-    quietest_ms: Array
-    """And of the second in which it was shortest."""
+    by_second_ms: Array
+    """The same of each second, up to the last one."""
     timed: Array
     """How many were."""
 
@@ -52,8 +50,6 @@ class Seats:
         sums = {name: window[name][here, -recent_s:] for name in _SUMS}
         added = {name: values.sum(axis=1) for name, values in sums.items()}
         by_second_ms = divide(sums["latency_ms"], sums["timed"])
-        timed = np.isfinite(by_second_ms)
-        last = timed.shape[1] - 1 - timed[:, ::-1].argmax(axis=1)
         service = fit_service(Moments(sums["served"], sums["service_us"], sums["service_us_sq"]))
         return cls(
             [operators.parts[seat] for seat in here.tolist()],
@@ -63,7 +59,6 @@ class Seats:
             divide(added["gaps_sq"], added["gaps"]) - 1.0,
             held(sums["lag"], sums["pending"])[:, -1],
             divide(added["latency_ms"], added["timed"]),
-            by_second_ms[np.arange(len(here)), last],
-            np.fmin.reduce(by_second_ms, axis=1),
+            by_second_ms,
             added["timed"],
         )

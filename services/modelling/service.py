@@ -25,11 +25,14 @@ from pyspark.sql.streaming import StreamingQuery
 from services.modelling import checkpoint, spark_kafka
 from services.modelling.exposition import exposition
 from services.modelling.flow_facts import facts_of
+from services.modelling.mirror_layout import EXPIRES_AFTER_S
+from services.modelling.old_models import old_keys
 from services.modelling.params import SLACK_S, ModellingParams
 from services.modelling.pipeline import Pipeline, clock_ms
 from services.modelling.spark_session import open_session
 from services.modelling.spark_sums import sums_of
 from services.process.health import METRICS_TYPE, HealthServer, Page, UnwellError, plain
+from services.registry.errors import RegistryError
 from services.registry.follow import RegistryFollower
 from services.registry.view import RegistryView
 from topics.catalogue import FLOWS
@@ -47,8 +50,9 @@ SILENT_S_MAX = 60.0
 """Without a batch, although there is something to read: then it is not well."""
 FIRST_S_MAX = 300.0
 """The same until the first batch is done, with the start of Spark."""
-FLOWS_FOLLOWED, PAGES = "following the flows", "serving pages"
+FLOWS_FOLLOWED, PAGES, OLD_FOUND = "following the flows", "serving pages", "finding old models"
 """What goes on beside the query."""
+OLD_EVERY_S = 600.0
 RESTS = ("Waiting for data to arrive", "Waiting for next trigger")
 """Spark's words between two batches; the first only for a moment."""
 
@@ -81,7 +85,11 @@ class Service:
     async def run(self) -> None:
         """Everything; raises what Spark could not start with."""
         loop = asyncio.get_running_loop()
-        works = ((FLOWS_FOLLOWED, self._follow_flows), (PAGES, self._serve_pages))
+        works = (
+            (FLOWS_FOLLOWED, self._follow_flows),
+            (PAGES, self._serve_pages),
+            (OLD_FOUND, self._find_old_models),
+        )
         beside = [asyncio.create_task(self._keep_up(what, work)) for what, work in works]
         try:
             await asyncio.to_thread(self._work, lambda: loop.call_soon_threadsafe(self._is_up.set))
@@ -154,6 +162,19 @@ class Service:
             await follower.run(tell)
         finally:
             await follower.stop()
+
+    async def _find_old_models(self) -> None:
+        """From time to time, so that what has gone does not stay on a compacted topic for ever."""
+        while True:
+            await asyncio.sleep(OLD_EVERY_S)
+            before_ms = clock_ms() - EXPIRES_AFTER_S * 1_000
+            try:
+                old = await asyncio.to_thread(old_keys, self.params.bootstrap, before_ms=before_ms)
+            except RegistryError as fault:
+                log.warning("old models can't be found; trying again later", error=str(fault))
+                continue
+            if self.pipeline is not None:
+                self.pipeline.look_at(old)
 
     def _work(self, on_up: Callable[[], object]) -> None:
         spark = open_session(self.params.spark)

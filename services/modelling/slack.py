@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from placement.fits.arrays import divide
-from placement.hotspots import NO_BOUND_MS, AlarmParams, VerdictParams, foresee, hot_spots
+from placement.hotspots import NO_BOUND_MS, AlarmParams, Outlook, VerdictParams, foresee, hot_spots
 from services.modelling.columns import Columns, numbers, optional
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.flow_outlook import Ahead, courses_of, outlook_of
 from services.modelling.flow_verdicts import FlowVerdicts
+from services.modelling.ring import Array
 from services.modelling.seats import Seats
 from services.modelling.slack_errors import SlackErrors
 from services.modelling.standing_warnings import StandingWarnings, Warned
@@ -20,7 +21,8 @@ from topics.messages import SlackModel
 class HotSpots:
     """Slack and warnings of all flows with a bound; `verdicts`: how what was foreseen came out, warned of or not.
 
-    Slack is told over `recent_s`. A bound is broken in any second that takes longer, as in the lab.
+    Slack is told over `recent_s`. A bound is broken in any second that takes longer, as in the lab; slack ahead is of
+    single seconds, too, and so are its errors.
     """
 
     def __init__(self, horizons_s: tuple[int, ...], alarm: AlarmParams, *, recent_s: int) -> None:
@@ -50,11 +52,12 @@ class HotSpots:
         seen = foresee(outlook, courses_of(outlook.flows, seats, ahead), np.array(self._horizons_s))
         names = [outlook.flows[flow] for flow in bound]
         slack_ms = outlook.bounds_ms[bound] - measured.latency_ms[bound]
-        latest_ms = outlook.bounds_ms[bound] - measured.latest_ms[bound]
-        timed = dict(zip(names, latest_ms.tolist(), strict=True))
+        by_second_ms = outlook.bounds_ms[bound, None] - measured.by_second_ms[bound]
+        timed = dict(zip(names, (outlook.bounds_ms - measured.latest_ms)[bound].tolist(), strict=True))
         spots = [spot for spot in hot_spots(outlook, seen, self.verdicts.alarm.level) if spot.flow in timed]
+        self._catch_up(second, names, by_second_ms, outlook)
         self.verdicts.step(second, timed, {spot.flow for spot in spots}, outlook.company())
-        self._errors.score(second, names, slack_ms)
+        self._errors.score(second, names, by_second_ms)
         self._errors.note(second, names, seen.slack_ms[bound])
         off_ms = self._errors.of(names)
         told = Columns(
@@ -79,6 +82,18 @@ class HotSpots:
         heard = [spot for spot in spots if self.verdicts.alarm.speaks or spot.flow in broken]
         warned = Warned(heard, broken, outlook, seen, records, self._false_share())
         return [told, *self._warnings.columns(warned, seats, second)]
+
+    def _catch_up(self, second: int, names: list[str], slack_ms: Array, outlook: Outlook) -> None:
+        """A batch may close several seconds: bounds that broke in those before the last one count as well."""
+        last = self.verdicts.second
+        skipped = min(second - last, slack_ms.shape[1]) - 1 if last else 0
+        for ago in range(skipped, 0, -1):
+            timed = {
+                name: left
+                for name, left in zip(names, slack_ms[:, -1 - ago].tolist(), strict=True)
+                if math.isfinite(left)
+            }
+            self.verdicts.step(second - ago, timed, set(), outlook.company())
 
     def take_back(self, second: int) -> list[Columns]:
         """No flow has a bound, or none is measured: no warning stands."""

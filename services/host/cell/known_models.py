@@ -94,15 +94,23 @@ class KnownModels:
             if known is None or known.order <= model.order or model.second < known.second - SET_BACK_S:
                 of[model.key] = model
 
+    @property
+    def count(self) -> int:
+        """How many models are known."""
+        return sum(map(len, self._models.values()))
+
     def forget(self, flow: str) -> None:
         """Nobody here asks for this flow any more."""
         self._models.pop(flow, None)
 
     def of(self, flow: str, capacities: Mapping[str, float], *, now_s: float) -> FlowModels | None:
-        """What is known of a flow; None if nothing is."""
-        models = self._models.get(flow)
+        """What is known of a flow; None if nothing is. What is too old for anything is forgotten: operators change, and
+        hosts of ever new names come and go."""
+        since = now_s - self._trust.lasting_age_s_max
+        models = {key: model for key, model in self._models.pop(flow, {}).items() if model.second >= since}
         if not models:
             return None
+        self._models[flow] = models
         found = FlowModels(now_s, capacities, self._trust)
         for model in models.values():
             match model.body:

@@ -142,12 +142,12 @@ class QueueWatch:
         tightest_ms = min((room_ms for room_ms in rooms_ms if room_ms > 0), default=None)
         if tightest_ms is None or max(waits_ms) < CALM_SHARE * tightest_ms:
             return []
-        outlook = self._outlook(known, flows, waits_ms[-1])
+        outlook = self._outlook(known, flows)
         operators = {each.seen.flow: each.seen.operator for each in reversed(known)}
         spots = near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params)
         return [Near(spot, operators[spot.flow], outlook, name) for spot in spots]
 
-    def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None], waiting_ms: float) -> Outlook:
+    def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None]) -> Outlook:
         """Arrivals and services vary by chance: nobody measures that in half a second."""
         index = {flow: place for place, flow in enumerate(flows)}
         of = np.array([index[each.seen.flow] for each in queue])
@@ -159,11 +159,12 @@ class QueueWatch:
         # Who goes through several segments here waits before each of them.
         times = Counter(flow for flow, _ in {(each.seen.flow, each.seen.slot[0]) for each in queue})
         weight = np.array([float(times[flow]) for flow in flows])
-        stops = Stops(np.arange(count), np.zeros(count, dtype=np.int64), rate / 1e3, service_ms, ones, ones, weight)
+        here = np.zeros(count, dtype=np.int64)
+        waiting_ms = np.bincount(of, np.array([each.waiting_ms for each in queue]), count).astype(float)
+        stops = Stops(np.arange(count), here, rate / 1e3, service_ms, ones, ones, weight, waiting_ms)
         bounds_ms = np.array([NO_BOUND_MS if bound is None else bound for bound in flows.values()])
         base_ms = np.array([self._base_ms(flow) for flow in flows])
-        background, backlog_ms = np.zeros((SUMS, 1)), np.array([waiting_ms])
-        return Outlook(tuple(flows), bounds_ms, base_ms, (self._host,), stops, background, backlog_ms)
+        return Outlook(tuple(flows), bounds_ms, base_ms, (self._host,), stops, np.zeros((SUMS, 1)), np.zeros(1))
 
     def _base_ms(self, flow: str) -> float:
         return min(self._bases_ms.get(flow, ()), default=0.0)

@@ -103,7 +103,7 @@ def outlook_of(body: Body, flows: list[Flow], background: list[Load], left_ms: A
                 rows.append((number, host, stream.rate_per_ms, service_ms, stream.cs2, POISSON_CA2, share))
         base[number] = _base_ms(body, flow, [running.get(task) for task in range(flow.graph.task_count)])
     flow, host, rate, service, cs2, ca2, weight = np.array(rows).T
-    stops = Stops(flow.astype(np.int64), host.astype(np.int64), rate, service, cs2, ca2, weight)
+    stops = Stops(flow.astype(np.int64), host.astype(np.int64), rate, service, cs2, ca2, weight, np.zeros(len(rate)))
     bounds = np.array([each.latency_bound_ms for each in flows])
     names = tuple(each.name for each in flows)
     return Outlook(

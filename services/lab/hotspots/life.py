@@ -25,10 +25,11 @@ from services.lab.dataplane.ground import BenchError, Say, wait_until
 from services.lab.hotspots.bursts import Bursts
 from services.lab.hotspots.crier import cry
 from services.lab.hotspots.flows import DEAR, sink_of, source_of, text_of
-from services.lab.hotspots.news import News, listening, of_hosts
+from services.lab.hotspots.news import News, listening
 from services.lab.hotspots.records import Records, flowing
 from services.lab.placements.arriving import arriving
 from services.modelling.furnish import furnish_modelling
+from services.modelling.near_read import is_of_host
 from services.registry.asking import lay_down, now_ms
 from services.registry.changes import submitted
 from services.registry.snapshot import read_registry
@@ -179,7 +180,7 @@ def _counted(stage: _Stage, bursts: Bursts) -> Life:
     _wait_results(records, first)
     now_us = time.time_ns() // 1_000
     trips = [records.trips[flow] for flow in flows]
-    warners = {"": None, HOSTS_ALONE: of_hosts, MODELS_ALONE: lambda key: not of_hosts(key)}
+    warners = {"": None, HOSTS_ALONE: is_of_host, MODELS_ALONE: lambda key: not is_of_host(key)}
     moves = [*read_registry(stage.site.bootstrap, catalogue.MOVES).moves.values()]
     return Life(
         flows,

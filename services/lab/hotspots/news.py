@@ -15,13 +15,6 @@ from topics.errors import MessageError
 from topics.messages import HotSpotModel, Model, SlackModel
 
 POLL_S = 0.1
-
-
-def of_hosts(key: str) -> bool:
-    """Whether a host says so, of its own queue; the service's keys name no host."""
-    return key.count("/") > 1
-
-
 KINDS = (b"hotspot/", b"slack/")
 
 

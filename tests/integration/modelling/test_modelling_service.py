@@ -18,9 +18,10 @@ import pytest
 from services.lab.modelling.feed import operator_row
 from services.modelling.checkpoint import SHAPE, has_begun
 from services.modelling.lateness import LATE_S
+from services.modelling.old_models import old_keys
 from tests.integration.modelling.ground import ARRIVALS, KEY, OPERATORS, WINDOW_S, Ground, Pace, wait_until
-from topics.catalogue import METRICS_LINKS, METRICS_OPERATORS
-from topics.messages import LinkMetrics, Model, RejectedMetrics, Sketch
+from topics.catalogue import METRICS_LINKS, METRICS_OPERATORS, MODELS
+from topics.messages import HotSpotModel, LinkMetrics, Model, RejectedMetrics, Sketch
 
 
 def rate_of(model: Model, arrivals: Mapping[int, int], over_s: int = WINDOW_S) -> float:
@@ -128,6 +129,24 @@ def test_the_command_lists_models_and_shows_one_with_its_fit(ground: Ground, pac
 
     wait_until(is_shown, "the rate and its plot")  # seconds whose rows came late may all lie off the line
     assert "host-0" in stigmergy(ground, "models", "show", "service/bench-0/operator-0/host-0")
+
+
+def test_what_a_host_warns_of_is_listed_and_found_when_it_is_old(ground: Ground, pace: Pace) -> None:
+    """Redis has none of it; nobody takes it back if the host dies."""
+    key = "hotspot/bench-0/host-0"
+
+    def listed() -> str:
+        """Right after it was said: hosts say it again every five seconds."""
+        now_ms = time.time_ns() // 1_000_000
+        body = HotSpotModel("bench-0", "host-0", "operator-0", 0.4, -1.0, 0.9)
+        warning = Model(key, now_ms // 1_000, 1, 1, None, now_ms, 0, body)
+        ground.feeder.write_value(MODELS.name, MODELS.codec.encode(warning, topic=MODELS.name), key)
+        ground.feeder.flush()
+        return stigmergy(ground, "models", "list", "--kind", "hotspot", "--json")
+
+    wait_until(lambda: f'"{key}"' in listed(), "the warning in the list")
+    assert key in old_keys(ground.stack.bootstrap, before_ms=time.time_ns() // 1_000_000 + 60_000)
+    assert set() == old_keys(ground.stack.bootstrap, before_ms=1)
 
 
 def test_garbage_is_set_aside_with_its_offset_and_the_rest_goes_on(ground: Ground, pace: Pace) -> None:

@@ -119,6 +119,17 @@ def test_message_sizes_stay_those_that_were_measured_whatever_is_forecast() -> N
     assert 200 == pytest.approx(flow.flow.sources[0].message_bytes)
 
 
+def test_what_nobody_trusts_any_more_is_forgotten() -> None:
+    """Hosts of ever new names serve a flow for a while, in containers: a leader that lives for months knew them all."""
+    known = KnownModels()
+    for number in range(100):
+        known.add(made(service(500.0, f"host-{number}"), second=900 + number))
+    assert known.of("f", {}, now_s=NOW_S + 50) is not None
+    assert 40 == known.count, "those of the last ninety seconds"
+    assert known.of("f", {}, now_s=NOW_S + 90) is None
+    assert 0 == known.count
+
+
 def test_models_a_window_older_replace_those_from_before_a_clock_was_set_back() -> None:
     """Else those that will never be trusted again would keep all new ones out until time had caught up."""
     known = KnownModels()

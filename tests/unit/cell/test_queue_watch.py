@@ -157,6 +157,18 @@ def test_of_several_queues_of_a_flow_the_surest_is_told_once() -> None:
     assert 1 == len(host.play(2, came=16, done=10)[-1])
 
 
+def test_who_has_filled_the_queue_leaves_alone_and_takes_it_along() -> None:
+    """Its burst is over, and as much comes to all three; but of what waits more than a second is its own."""
+    host = Host([task(1), task(2), task(3)])
+    for number in range(46):
+        came, done = (20 if 30 <= number < 40 else 2), (6 if number >= 30 else 2)
+        host.now_s += PARAMS.look_s
+        host.tasks = [*(on(each, came=2, done=2) for each in host.tasks[:2]), on(host.tasks[2], came=came, done=done)]
+        found = host.watch.look(host.tasks, now_s=host.now_s)
+    assert ["f1", "f2", "f3"] == [each.spot.flow for each in found], "all wait in the same queue"
+    assert {("f3",)} == {each.leaving() for each in found}
+
+
 # What is said.
 
 

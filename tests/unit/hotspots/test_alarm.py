@@ -59,6 +59,25 @@ def test_nobody_is_warned_before_something_foreseen_has_come_true_nor_after_too_
     assert alarm.speaks, "what was long ago is forgotten"
 
 
+@pytest.mark.parametrize(
+    ("hits", "false", "speaks"), [(0, 0, False), (3, 0, True), (3, 2, False), (800, 200, True), (600, 400, False)]
+)
+def test_after_a_restart_it_speaks_if_most_came_true_before(hits: int, false: int, speaks: bool) -> None:
+    """Else three bounds would have to break unannounced after each restart."""
+    alarm = Alarm(AlarmParams())
+    alarm.resume(hits, false)
+    assert speaks is alarm.speaks
+
+
+def test_what_is_judged_after_a_restart_counts_as_later_than_what_was_before() -> None:
+    """Redis may answer late: until then the alarm learns without it."""
+    alarm, verdicts = Alarm(AlarmParams()), Verdicts(1, 1, VerdictParams())
+    verdicts.false[0] = 20
+    alarm.learn(verdicts)
+    alarm.resume(300, 0)
+    assert not alarm.speaks, "ten of the last thirty came true"
+
+
 def test_a_precision_that_is_no_share_is_refused() -> None:
     with pytest.raises(ModelError, match="precision is 1"):
         AlarmParams(precision=1.0)

@@ -1,6 +1,7 @@
 """Hot spots of small worlds whose future can be reckoned by hand."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,8 +13,17 @@ from placement.queueing.real_queue import draw, lindley
 HORIZONS_S = np.array([1.0, 2.0, 5.0])
 
 
-def world(loads: dict[tuple[str, str], float], *, bound_ms: float = 50.0, backlog_ms: float = 0.0) -> Outlook:
-    """(flow, host) -> utilisation that the flow causes there, with messages of 1 ms."""
+def world(
+    loads: dict[tuple[str, str], float],
+    *,
+    bound_ms: float = 50.0,
+    backlog_ms: float = 0.0,
+    theirs_ms: Sequence[float] | None = None,
+) -> Outlook:
+    """(flow, host) -> utilisation that the flow causes there, with messages of 1 ms.
+
+    `backlog_ms`: at each host, nobody's; `theirs_ms`: each flow's own.
+    """
     flows, hosts = tuple(sorted({f for f, _ in loads})), tuple(sorted({h for _, h in loads}))
     count = len(loads)
     stops = Stops(
@@ -24,6 +34,7 @@ def world(loads: dict[tuple[str, str], float], *, bound_ms: float = 50.0, backlo
         np.ones(count),
         np.ones(count),
         np.ones(count),
+        np.zeros(count) if theirs_ms is None else np.array(theirs_ms),
     )
     return Outlook(
         flows,
@@ -115,6 +126,23 @@ def test_the_last_one_need_not_follow_those_who_leave() -> None:
     alone = world({("a", "x"): 1.5}, bound_ms=500.0, backlog_ms=4_000.0)
     ahead, spots = warn(alone, [1.0, 1.0, 1.0])
     assert ["a"] == movers(alone, ahead, spots[0]), "there may be a faster host"
+
+
+def test_who_leaves_takes_its_backlog_along() -> None:
+    """Three flows with as much load; two seconds of work wait, all of one, which is who leaves."""
+    loads = {("a", "x"): 0.2, ("b", "x"): 0.2, ("c", "x"): 0.2}
+    outlook = world(loads, bound_ms=500.0, theirs_ms=[0.0, 2_000.0, 0.0])
+    ahead, spots = warn(outlook, [1.0, 1.0, 1.0])
+    assert {"a", "b", "c"} == {spot.flow for spot in spots}, "they all wait in the same queue"
+    assert 1_800.0 == pytest.approx(ahead.waits_ms[0, 0], rel=1e-3), "0.4 s of it drain in a second; the middle is told"
+    assert ["b"] == movers(outlook, ahead, spots[0])
+    nobodys = world(loads, bound_ms=500.0, backlog_ms=2_000.0)
+    assert 1 < len(movers(nobodys, *_first(nobodys))), "what is not known to be anybody's stays"
+
+
+def _first(outlook: Outlook) -> tuple[Foresight, HotSpot]:
+    ahead, spots = warn(outlook, [1.0, 1.0, 1.0])
+    return ahead, spots[0]
 
 
 def test_company_is_who_shares_hosts_and_changes_for_all_of_them() -> None:

@@ -13,12 +13,13 @@ from services.lab.hotspots.crier import cried, is_cried
 from services.lab.hotspots.flows import BOUND_MS, DEAR, LAST, SERVICE_MS, record, text_of
 from services.lab.hotspots.judged import HOLDS_S, company_of, samples_of, verdicts_of
 from services.lab.hotspots.life import STEPS, Life, where_in
-from services.lab.hotspots.news import News, of_hosts
+from services.lab.hotspots.news import News
 from services.lab.hotspots.processor import Processor
 from services.lab.hotspots.programs.played_host import PlayedMeter, is_ahead
 from services.lab.hotspots.records import Trips
 from services.lab.samples import rows
 from services.lab.targets import Outcome, judge
+from services.modelling.near_read import is_of_host
 from services.operators.batch import Batch
 from services.operators.wiring import flow_program
 from services.registry.view import RegistryView
@@ -201,7 +202,7 @@ def test_what_a_host_takes_back_the_service_may_still_say() -> None:
     for at_s, in_s in ((100.2, 1.0), (101.2, None)):
         news.take(model(spot("f", in_s), key="hotspot/f/h1"), at_s)
     assert [{"f"}] * 3 == news.warned(100, 3, 1)
-    assert [{"f"}, set(), set()] == news.warned(100, 3, 1, of_hosts)
+    assert [{"f"}, set(), set()] == news.warned(100, 3, 1, is_of_host)
     assert {"f"} == set(news.standing())
 
 

@@ -37,3 +37,49 @@ def test_a_warning_about_a_flow_that_then_ended_is_not_judged() -> None:
     for second in range(2, 10):
         verdicts.step(second, {"calm": 5.0}, set(), {"calm": both["calm"]})
     assert 0 == verdicts.false
+
+
+def test_a_place_that_is_given_on_begins_anew() -> None:
+    """Of what is so in a flow's first second nobody could have warned, whoever had its place before."""
+    verdicts = FlowVerdicts(VerdictParams(holds_s=3))
+    verdicts.step(1, {"old": 1.0, "calm": 5.0}, set(), {})
+    verdicts.keep({"calm"})
+    verdicts.step(2, {"calm": 5.0}, set(), {})
+    verdicts.step(3, {"calm": 5.0, "new": -1.0}, set(), {})
+    assert 0 == verdicts.misses
+
+
+@pytest.mark.parametrize(
+    ("late_s", "breaks", "hits", "misses", "leads_s"),
+    [(0.9, 3, 1, 0, [2]), (1.1, 3, 1, 0, [1]), (2.1, 3, 0, 1, []), (2.1, 4, 1, 0, [1])],
+)
+def test_a_warning_counts_from_when_it_was_told(
+    late_s: float, breaks: int, hits: int, misses: int, leads_s: list[int]
+) -> None:
+    """Models come seconds after the second that they rest on: what broke before that was foreseen for nobody."""
+    verdicts = FlowVerdicts(VerdictParams(holds_s=5))
+    for second in range(9):
+        warned = {"hot"} if 1 <= second < breaks else set()
+        verdicts.step(second, {"hot": -1.0 if second == breaks else 1.0}, warned, {})
+        verdicts.told(second, late_s)
+    assert (hits, misses, leads_s) == (verdicts.hits, verdicts.misses, verdicts.leads_s)
+    assert 0 == verdicts.false
+
+
+def test_a_warning_that_is_told_between_two_models_counts_from_then() -> None:
+    """On a busy machine there are models of each third second only."""
+    verdicts = FlowVerdicts(VerdictParams(holds_s=5))
+    for second in (100, 103):
+        verdicts.step(second, {"hot": 1.0 if second == 100 else -1.0}, {"hot"} if second == 100 else set(), {})
+        verdicts.told(second, 1.5)
+    assert (1, 0, [2]) == (verdicts.hits, verdicts.misses, verdicts.leads_s)
+
+
+def test_of_a_second_that_is_gone_through_again_one_warning_counts() -> None:
+    """What could not be written is made again, later; by then it may be another one."""
+    verdicts = FlowVerdicts(VerdictParams(holds_s=2))
+    verdicts.step(1, {"hot": 1.0}, {"hot"}, {})
+    verdicts.step(1, {"hot": 1.0}, set(), {})
+    for second in range(2, 9):
+        verdicts.step(second, {"hot": 1.0}, set(), {})
+    assert (0, 0, 0) == (verdicts.hits, verdicts.misses, verdicts.false)

@@ -10,7 +10,9 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from services.modelling import pipeline as pipeline_module
 from services.modelling.exposition import exposition
+from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.mirror import Mirror
+from services.modelling.mirror_layout import EXPIRES_AFTER_S
 from services.modelling.params import FitParams, ModellingParams, SparkParams
 from services.modelling.pipeline import Figures, Pipeline
 from services.modelling.rows import Rows
@@ -105,6 +107,29 @@ def test_models_of_what_fell_silent_get_a_tombstone_and_leave_redis(
     last = {key: value for _, key, value in book.records}
     assert last["rate/brief/udp"] is None
     assert last["rate/talk/tcp"] is not None
+
+
+def test_what_was_told_long_ago_and_not_since_is_deleted(batch: Batch, pipeline: Pipeline, book: Book) -> None:
+    """It went while the service did not run, or a host that died had warned of it: nobody else would ever delete it."""
+    speak(pipeline, batch, range(1_000, 1_005))
+    gone = {"rate/talk/udp", "hotspot/talk/edge-7", "link/edge-7/noc"}
+    book.faults = [OSError("no broker")]
+    pipeline.look_at({"rate/talk/tcp", "forecast/talk/tcp"} | gone)
+    assert 1 == len(speak(pipeline, batch, range(1_005, 1_010))), "a batch that could not be written"
+    assert sorted(gone) == [key for _, key, value in book.records if value is None], "once"
+    assert gone == set(book.gone)
+
+
+def test_what_this_process_told_long_ago_is_deleted_too(batch: Batch, pipeline: Pipeline, book: Book) -> None:
+    """A warning that was taken back, or the signature of a stream that has become calm: its operator lives on."""
+    book.kept = {"hotspot": [kept_model(HotSpotModel("talk", "edge-1", "tcp", 3.0, -1.0, 0.9))]}
+    speak(pipeline, batch, range(1_000, 1_002))
+    assert [None] == [model.body.in_s for model in book.models("hotspot/talk")]
+    for second, ended in ((1_000 + EXPIRES_AFTER_S, []), (1_001 + EXPIRES_AFTER_S, ["hotspot/talk"])):
+        pipeline.look_at({"hotspot/talk", "rate/talk/tcp"})
+        stays = {("edge-1", "talk", "talk.aa", "tcp"): {second: TOLD}}
+        give(pipeline, batch(second + 1.5, operator=stays), second)
+        assert ended == [key for _, key, value in book.records if value is None and "brief" not in key]
 
 
 def test_tombstones_are_written_also_if_the_first_try_fails(batch: Batch, pipeline: Pipeline, book: Book) -> None:
@@ -237,6 +262,7 @@ def test_after_a_restart_scores_go_on_and_standing_warnings_are_taken_back(
     assert 1_000 < ahead.predictions < 1_020
     assert 0.3 == pytest.approx(ahead.wape, rel=0.02)
     assert 0.4 == pytest.approx(ahead.naive_wape, rel=0.02)
+    assert pipeline.modeller.hot_spots.verdicts.alarm.speaks, "eight of ten came true: it need not earn its voice again"
     warned = book.models("score/hotspot/all")[-1].body
     assert (10, 0.8, 0.5, 4.0) == (warned.predictions, warned.precision, warned.recall, warned.lead_s)
 
@@ -256,3 +282,20 @@ def test_late_rows_are_counted_once_however_often_spark_tells_of_them(pipeline: 
     lines = exposition(pipeline).splitlines()
     assert "# TYPE stigmergy_models_late_rows_total counter" in lines
     assert "stigmergy_models_late_rows_total 5" in lines
+
+
+def test_warnings_are_judged_from_when_their_models_were_written(
+    batch: Batch, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the broker's clock from the end of their second to the batch, by ours from there: the two may differ."""
+    told: list[tuple[int, float]] = []
+    clock_s = iter(range(1_000))
+    monkeypatch.setattr(pipeline_module, "time", SimpleNamespace(monotonic=lambda: float(next(clock_s))))
+    monkeypatch.setattr(FlowVerdicts, "told", lambda self, second, late_s: told.append((second, late_s)))
+    seat = ("edge-1", "talk", "talk.aa", "tcp")
+    give(pipeline, batch(1_001.5, operator={seat: {1_000: TOLD}}), 1)
+    give(pipeline, batch(1_001.8, operator={seat: {1_001: TOLD}}), 2)
+    ((second, late_s),) = told
+    assert 1_000 == second
+    assert 0.5 == late_s % 1.0, "and whole seconds by our clock"
+    assert late_s > 2.0, "with what writing took"

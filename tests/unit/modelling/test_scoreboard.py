@@ -61,6 +61,24 @@ def test_a_forecast_judges_nobody_who_took_the_place_of_another(batch: Batch) ->
     assert counted + 4 == score(board, "10 s").predictions, "of the one that has been there all the time"
 
 
+def test_seconds_that_one_batch_closes_together_are_scored_one_by_one(batch: Batch) -> None:
+    """On a busy machine there are models of each third second: what they say of the next one came due unseen."""
+    modeller, board = Modeller(FitParams(window_s=30)), Scoreboard(HORIZONS_S, keep=1.0)
+    for last in range(1_002, 1_063, 3):
+        served = {"served": 50.0, "service_us": 1_000.0, "service_us_sq": 30_000.0}
+        rows = {TCP: {second: told(50.0 + second % 3) | served for second in range(last - 2, last + 1)}}
+        modeller.take(batch(last + 1.5, operator=rows))
+        board.look(modeller)
+    counted = {(each.of, each.what): each.predictions for each in board.scores()}
+    # Twenty looks after the first, at which there were too few seconds for a line over the host's rate.
+    assert {
+        ("forecast", "1 s"): 20,
+        ("forecast", "10 s"): 17,
+        ("forecast", "60 s"): 1,
+        ("service", "1 s"): 19,
+    } == counted
+
+
 def test_what_was_told_can_be_gone_on_from() -> None:
     """The same scores come out that went in, and again when others are added."""
     before = [

@@ -10,6 +10,7 @@ from services.modelling.flow_facts import FlowFacts
 from services.modelling.modeller import Modeller
 from services.modelling.params import FitParams
 from services.modelling.rows import Rows
+from services.modelling.slack_errors import KEEP
 from topics.catalogue import MODELS
 from topics.messages import HotSpotModel, Model, SlackModel
 
@@ -171,6 +172,22 @@ def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:
     assert (0, 1) == (modeller.hot_spots.verdicts.hits, modeller.hot_spots.verdicts.misses)
 
 
+def test_a_bound_that_breaks_in_a_second_without_models_is_a_miss_too(batch: Batch) -> None:
+    """On a busy machine a batch closes three seconds: only every third break would have counted."""
+    modeller = Modeller(FitParams(window_s=30, recent_s=5))
+    modeller.know({"talk": FlowFacts(BOUND_MS, ())})
+    for last in range(1_002, 1_040, 3):
+        seconds = range(last - 2, last + 1)
+        cells = {SEAT: {each: second_of(200.0, 500.0 if each == 1_030 else 30.0) for each in seconds}}
+        modeller.take(batch(last + 1.5, operator=cells))
+        models_of(modeller)
+    verdicts = modeller.hot_spots.verdicts
+    assert (0, 1) == (verdicts.hits, verdicts.misses), "1,030 lies between 1,029 and 1,032"
+    slack = models_of(modeller)["slack/talk"].body
+    assert isinstance(slack, SlackModel)
+    assert None not in slack.ahead_error_ms, "also a second ahead"
+
+
 @pytest.mark.parametrize(("leaves", "false"), [(1_050, 0), (10_000, 1)])
 def test_a_warning_that_was_heeded_is_not_false(batch: Batch, leaves: int, false: int) -> None:
     """Who left is company no more, so that nobody knows what would have been; else the alarm would learn silence."""
@@ -204,8 +221,21 @@ def test_a_slack_ahead_says_how_far_off_such_forecasts_were(batch: Batch) -> Non
     errors_ms = [error or 0.0 for error in last.body.ahead_error_ms]
     soon, latest = errors_ms[0], errors_ms[-1]
     assert sorted(errors_ms) == errors_ms
-    assert 0 < soon < latest < 31.0, "the jump of 30 ms was missed for as many seconds as the horizon has"
+    assert 0 < soon < latest < 31.0, "the jump of 30 ms was missed for longer, the longer the horizon is"
     assert pytest.approx(soon / last.body.slack_ms, rel=1e-4) == last.error
+
+
+def test_a_slack_ahead_is_held_against_its_second_not_against_the_mean_of_the_last_ones(batch: Batch) -> None:
+    """A second of 430 ms is missed by 400; in the mean of five it would be a miss of 80, five times over."""
+    _, story = watch(batch, [200.0] * 40, [30.0] * 39 + [430.0])
+    before, after = (models["slack/talk"].body for models in story[-2:])
+    assert isinstance(before, SlackModel)
+    assert isinstance(after, SlackModel)
+    calm, missed = before.ahead_error_ms[0], after.ahead_error_ms[0]
+    assert calm is not None
+    assert missed is not None
+    counted = (1 - KEEP**38) / (1 - KEEP)
+    assert 400.0 == pytest.approx(missed * (1 + counted * KEEP) - calm * counted * KEEP, abs=5.0)
 
 
 def test_what_is_known_of_a_flow_ends_with_it(batch: Batch) -> None:

@@ -19,7 +19,7 @@ def warned(seed: int) -> Warned:
     host = (flow * 3 + np.tile([0, 1], 12)) % 4
     rates = rng.uniform(0.02, 0.3, len(flow))
     ones = np.ones(len(flow))
-    stops = Stops(flow, host, rates, ones, 0.5 * ones, ones, ones)
+    stops = Stops(flow, host, rates, ones, 0.5 * ones, ones, ones, rng.uniform(0.0, 50.0, len(flow)))
     names = tuple(f"flow-{number:02}" for number in range(12))
     bounds_ms = rng.uniform(50.0, 400.0, 12)
     hosts = ("a", "b", "c", "d")
@@ -46,7 +46,7 @@ def test_who_should_leave_a_host_is_found_once_in_some_seconds(monkeypatch: pyte
     found, standing = warned(1), StandingWarnings(10)
     hosts = {spot.host for spot in found.spots}
     nobody = np.zeros(0)
-    seats = Seats([], *[nobody] * 9)
+    seats = Seats([], *[nobody] * 8)
     for second in range(100, 100 + LEAVERS_S):
         (columns,) = standing.columns(found, seats, second)
         assert [f"hotspot/{spot.flow}" for spot in sorted(found.spots, key=lambda spot: spot.flow)] == columns.keys
