@@ -44,16 +44,14 @@ class Sample:
     at_s: float
     results: int
     cpu_s: float
-    broker_cpu_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a trial found, for input records. `broker_cores`: how many the broker kept busy meanwhile."""
+    """What a trial found, for input records."""
 
     records_per_s: float
     cpu_s_per_million: float
-    broker_cores: float
 
 
 @contextmanager
@@ -94,7 +92,7 @@ def watch(
         seen = ground.visible(sink, is_committed=is_committed)
         if seen > (samples[-1].results if samples else 0):
             used_s = sum(cpu_s(child.pid) for child in children)
-            samples.append(Sample(now_s, seen, used_s, sum(map(cpu_s, ground.broker_pids))))
+            samples.append(Sample(now_s, seen, used_s))
             changed_s = now_s
             if warm_s == math.inf and is_warm(samples[-1], samples[0], patience, results=results):
                 warm_s = now_s
@@ -127,7 +125,6 @@ def speed(samples: Sequence[Sample], patience: Patience, *, results: int, record
     return Speed(
         records_per_s=done / took_s,
         cpu_s_per_million=(last.cpu_s - first.cpu_s) / done * 1e6,
-        broker_cores=(last.broker_cpu_s - first.broker_cpu_s) / took_s,
     )
 
 
