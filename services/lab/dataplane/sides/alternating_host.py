@@ -18,7 +18,7 @@ def count(turns: Turns) -> None:
         finish(meter, records)
         turns.done(records)
 
-    Meter.finish = finished  # type: ignore[method-assign]
+    Meter.finish = finished  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":
