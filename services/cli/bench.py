@@ -206,6 +206,7 @@ def placement(
     flows: Annotated[int, typer.Option(min=1, help="How many flows run at once.")] = 2,
     rate: Annotated[float, typer.Option(min=1, help="Records a second for each flow.")] = 5.0,
     rounds: Annotated[int, typer.Option(min=1, help="How many turns each strategy has.")] = 3,
+    seconds: Annotated[float, typer.Option(min=1, help="How long each turn is measured.")] = 10.0,
     seed: Annotated[int, typer.Option(help="Draws the flows' ends, and what the random strategy does.")] = 1,
     json_file: JsonOption = None,
 ) -> None:
@@ -214,17 +215,21 @@ def placement(
 
     with errors.status("starting a world") as status:
         rows = measure(
-            Params(world_file=world or WORLD_FILE, flows=flows, rate_per_s=rate, rounds=rounds, seed=seed),
+            Params(
+                world_file=world or WORLD_FILE,
+                flows=flows,
+                rate_per_s=rate,
+                rounds=rounds,
+                measure_s=seconds,
+                seed=seed,
+            ),
             load_settings().settings,
             say=status.update,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     option = f" --world {world}" if world is not None else ""
-    found = results(
-        f"stigmergy bench placement{option} --flows {flows} --rate {rate:g} --rounds {rounds} --seed {seed}",
-        rows,
-        seeds=[seed],
-    )
+    command = f"stigmergy bench placement{option} --flows {flows} --rate {rate:g} --rounds {rounds}"
+    found = results(f"{command} --seconds {seconds:g} --seed {seed}", rows, seeds=[seed])
     _show(found, json_file)
 
 
