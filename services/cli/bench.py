@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from services.cli.outputs import NotWritableError, refuse, require_writable
-from services.cli.screen import errors
+from services.cli.screen import errors, progress
 from services.lab.results import Results, results, write
+from services.logs import configure_service_logs
 from services.operators.collector import collect_rarely
 from services.settings import load_settings
 
@@ -34,6 +35,8 @@ JsonOption = Annotated[
 @app.callback()
 def bench() -> None:
     """Measure what the parts can do on this machine."""
+    settings = load_settings().settings
+    configure_service_logs(settings.log_level, settings.log_format)
 
 
 @app.command()
@@ -46,12 +49,11 @@ def operators(
     """Operators against a hand-written loop: filter -> project -> tumbling count by key, JSON in and out."""
     from services.lab.bench_operators import Params, measure
 
-    console = Console(stderr=True)
     collect_rarely()
-    with console.status("making records") as status:
+    with progress("making records") as say:
         rows = measure(
             Params(records=records, repetitions=repetitions, seed=seed),
-            progress=status.update,
+            progress=say,
         )
     command = f"stigmergy bench operators --records {records} --repetitions {repetitions} --seed {seed}"
     found = results(command, rows, seeds=[seed])
@@ -79,7 +81,7 @@ def dataplane(
     chosen, others = _chosen(only, "measure", MEASURES), _chosen(sides, "side", SIDES)
     if not jvm and (absent := [name for name in others if name in PROGRAMS]):
         raise typer.BadParameter(f"{absent[0]} runs on the JVM; add --jvm (needs a JDK), or leave it out of --sides")
-    with errors.status("starting a broker") as status:
+    with progress("starting a broker") as say:
         rows = measure(
             Params(
                 records=records,
@@ -91,7 +93,7 @@ def dataplane(
                 backlog_gb=backlog_gb,
             ),
             load_settings().settings,
-            say=status.update,
+            say=say,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     options = f" --only {','.join(chosen)}" if chosen else ""
@@ -125,7 +127,7 @@ def moves(
     """Moves under load: how long a partition pauses, against plain Faust, a bare consumer group and Kafka Streams."""
     from services.lab.moves.measures import Params, measure
 
-    with errors.status("starting a broker") as status:
+    with progress("starting a broker") as say:
         rows = measure(
             Params(
                 keys=keys,
@@ -137,7 +139,7 @@ def moves(
                 has_jvm=jvm,
             ),
             load_settings().settings,
-            say=status.update,
+            say=say,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     command = f"stigmergy bench moves --keys {keys} --rate {rate} --moves {count} --others {others}"
@@ -179,16 +181,16 @@ def models(
         seed=seed,
     )
     settings = load_settings().settings
-    with errors.status("starting a broker") as status:
+    with progress("starting a broker") as say:
         if curve:
             found_rows = measure_curve(
                 params,
                 settings,
-                say=status.update,
+                say=say,
                 warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
             )
         else:
-            found_rows = measure(params, settings, say=status.update)
+            found_rows = measure(params, settings, say=say)
     load = f" --operators {operators}" if operators is not None else ""
     options = " --curve" if curve else f" --rows {rows}{load} --restarts {restarts}"
     options += f" --master {master}" if master is not None else "" if curve else f" --cores {cores}"
@@ -213,7 +215,7 @@ def placement(
     """Measured latency of the same flows, placed by ants, random, producer, consumer and centralised, in a world."""
     from services.lab.placements.measures import WORLD_FILE, Params, measure
 
-    with errors.status("starting a world") as status:
+    with progress("starting a world") as say:
         rows = measure(
             Params(
                 world_file=world or WORLD_FILE,
@@ -224,7 +226,7 @@ def placement(
                 seed=seed,
             ),
             load_settings().settings,
-            say=status.update,
+            say=say,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     option = f" --world {world}" if world is not None else ""
@@ -274,11 +276,11 @@ def cluster(
         seconds=seconds,
         seed=seed,
     )
-    with errors.status("starting a cluster") as status:
+    with progress("starting a cluster") as say:
         rows = measure(
             params,
             load_settings().settings,
-            say=status.update,
+            say=say,
             warn=lambda text: errors.print(Text(text, style="yellow"), soft_wrap=True),
         )
     options = {

@@ -123,11 +123,12 @@ class Contest:
             title = f"round {number + 1} of {self.rounds}, {name}"
             placement = found if name == ANTS else self._choice(name, Random(f"{self.seed}/{number}"))
             modelled_ms = self._modelled(placement)
-            self.say(f"{title}: moving")
+            self.say(f"{title}: moving to {_where(placement)}")
             self._move(placement)
             self._settle(title)
             told_ms = self._told(title)
             measured_ms, busy_share = self._measured(title)
+            self.say(f"{title}: {', '.join(f'{flow} {each:.1f} ms' for flow, each in sorted(measured_ms.items()))}")
             predicted_ms = published_ms if name == ANTS else _sums(modelled_ms, beyond_ms)
             turns.append(Turn(name, number, measured_ms, predicted_ms, busy_share, told_ms))
             beyond_ms |= {flow: measured_ms[flow] - modelled_ms[flow] for flow in measured_ms}
@@ -266,6 +267,14 @@ def know_where(view: RegistryView, flows: Sequence[str]) -> set[str]:
         if plan is not None and placed and all(plan.hosts.get(each.segment) == each.host for each in placed):
             known.add(flow)
     return known
+
+
+def _where(placement: Placement) -> str:
+    """In words: each flow's hosts, segment by segment."""
+    hosts: dict[str, list[str]] = {}
+    for flow, segment, host in placement.spots:
+        hosts.setdefault(flow, []).append(f"{segment} {host}")
+    return "; ".join(f"{flow}: {', '.join(each)}" for flow, each in sorted(hosts.items()))
 
 
 def _sums(modelled_ms: Mapping[str, float], beyond_ms: Mapping[str, float]) -> dict[str, float]:

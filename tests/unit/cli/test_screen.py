@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from services.cli.download import download_bar
-from services.cli.screen import busy
+from services.cli.screen import busy, progress
 from services.cli.stack_screen import show_stack
 from services.embedded.lifecycle import State
 from services.embedded.probes import RedisProbe
@@ -84,3 +84,13 @@ def test_a_home_that_only_a_flag_named_is_part_of_what_to_try(
     monkeypatch.setenv("STIGMERGY_HOME", "/a/home")
     show_stack(StackRecord(pid=1, bootstrap="", redis_url=""), Path("/another"), detached=True)
     assert "down --home /another" in capsys.readouterr().out
+
+
+def test_long_work_tells_where_it_is_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who kept a bench's output in a file saw nothing for eleven minutes, and could not tell a hang from work."""
+    configure_logs()
+    with progress("starting a broker") as say:
+        say("round 1 of 3")
+    assert ["starting a broker", "round 1 of 3"] == [
+        json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()
+    ]
