@@ -44,6 +44,9 @@ FETCH_WAIT_MS = 1_000
 """So long a fetch waits at the broker for records: when it is answered, all inputs have been heard of."""
 RESTING_FETCH_WAIT_MS = 5_000
 """So long when all tasks rest: no clock of theirs runs then."""
+METADATA_AGE_MS = 5_000
+"""After an election the former leader goes on answering fetches, as a follower that has the records later: only news of
+the topics tells who leads now."""
 LOOK_MS = 2_000
 """So long the feed waits for what wakes it anyhow."""
 LISTENING_S = 2.5 * FETCH_WAIT_MS / 1_000
@@ -92,6 +95,7 @@ class Segment:
             fetch_max_wait_ms=FETCH_WAIT_MS,
             consumer_timeout_ms=FETCH_WAIT_MS,
             retry_backoff_ms=50,
+            metadata_max_age_ms=METADATA_AGE_MS,
         )
         self._lags = Lags(self._consumer)
         self._names = {each.topic: each.name for each in plan.inputs}

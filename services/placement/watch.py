@@ -70,6 +70,7 @@ class Watch:
                 auto_offset_reset="latest",
                 retry_backoff_ms=50,
                 metadata_max_age_ms=5_000,
+                request_timeout_ms=10_000,
             )
             try:
                 await consumer.start()

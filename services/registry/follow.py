@@ -44,6 +44,7 @@ class RegistryFollower:
                 fetch_max_wait_ms=FETCH_WAIT_MS,
                 retry_backoff_ms=50,
                 metadata_max_age_ms=5_000,
+                request_timeout_ms=10_000,
             )
             for _ in range(2)
         )

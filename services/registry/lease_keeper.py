@@ -124,6 +124,7 @@ class LeaseKeeper:
                 fetch_max_wait_ms=FETCH_WAIT_MS,
                 retry_backoff_ms=50,
                 metadata_max_age_ms=5_000,
+                request_timeout_ms=10_000,
             )
             try:
                 await self._producer.start()

@@ -5,12 +5,17 @@ import threading
 import time
 from pathlib import Path
 
+import aiokafka
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from placement.leading import LeaderMove
 from services.embedded import EmbeddedStack, StackParams
+from services.host.segment import METADATA_AGE_MS, Segment
+from services.host.segment_plan import plan_segment
+from services.host.task_context import TaskContext
 from services.placement.leadership import BrokerLeadership, LeaderMoved
+from topics.flow.file import parse_graph
 
 WAIT_S = 120.0
 
@@ -122,6 +127,36 @@ def test_leaders_move_under_load_and_nothing_is_lost(tmp_path: Path, redis_url: 
         (end,) = asyncio.run(carry_out(stack.bootstrap, [moved("alone", (1,), (7,))]))
         assert "no such broker is registered" in end.failure
         until_led(stack.bootstrap, moved("alone", (1,), (1,)))
+
+
+def test_a_segment_that_reads_follows_an_election(tmp_path: Path, redis_url: str) -> None:
+    """The former leader still has the records, only later, and answers fetches as a follower: no error tells of it."""
+    with EmbeddedStack(StackParams(home=tmp_path, brokers=2, redis_url=redis_url)) as stack:
+        admin = AdminClient({"bootstrap.servers": stack.bootstrap})
+        new = NewTopic("kept", num_partitions=1, replica_assignment=[[1, 2]])
+        admin.create_topics([new])["kept"].result(timeout=30)
+        load = Load(stack.bootstrap, "kept")
+        asyncio.run(_read_across_an_election(stack.bootstrap, tmp_path))
+        load.end()
+
+
+async def _read_across_an_election(bootstrap: str, folder: Path) -> None:
+    text = "flow: f\nsources:\n  s: {topic: kept}\noperators:\n  p: {op: project, input: s, keep: [n]}\n"
+    plan = plan_segment(parse_graph(text + "sinks:\n  k: {input: p, topic: out}\n"), "p", {"kept": 1, "out": 1})
+    segment = Segment(plan, TaskContext(bootstrap), data_folder=folder, on_state=lambda *_: None)
+    consumer, at = segment._consumer, aiokafka.TopicPartition("kept", 0)
+    await consumer.start()
+    try:
+        consumer.assign([at])
+        consumer.seek(at, 0)
+        assert await consumer.blocks([at], timeout_ms=int(WAIT_S * 1e3))
+        (end,) = await carry_out(bootstrap, [moved("kept", (1, 2), (2, 1))])
+        assert "" == end.failure
+        async with asyncio.timeout(4 * METADATA_AGE_MS / 1e3):
+            while 2 != consumer._client.cluster.leader_for_partition(at):
+                await consumer.blocks([at], timeout_ms=100)
+    finally:
+        await consumer.stop()
 
 
 def until_led(bootstrap: str, move: LeaderMove) -> None:
