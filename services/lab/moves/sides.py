@@ -78,6 +78,7 @@ def ours(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Paus
                 ground.say(f"{OURS}: move {number + 1} of {moves}")
                 try:
                     pauses.append(_moved(ground, load, beside, segment, hosts))
+                    ground.say(f"{OURS}: move {number + 1} of {moves}: {_told(pauses[-1])}")
                 except BenchError as fault:
                     ground.warn(f"{OURS}: move {number + 1} is left out: {fault}")
             for each in (load, beside):
@@ -173,6 +174,12 @@ def _words(answers: list[Decision]) -> str:
     return "; ".join(f"{each.kind}: {each.what}, {each.why}" for each in answers) or "nothing"
 
 
+def _told(pause: Pause) -> str:
+    """One move in words: the gap that was seen, what the hosts told of it, and what was predicted."""
+    told, predicted = ("nothing" if each is None else f"{each:.0f} ms" for each in (pause.told_ms, pause.predicted_ms))
+    return f"a gap of {pause.gap.longest_ms:.0f} ms; hosts told {told}, predicted was {predicted}"
+
+
 def plain_faust(ground: Ground, *, keys: int, rate_per_s: int, moves: int) -> list[Pause]:
     """One of two members of a consumer group stops, and starts again."""
 
@@ -233,6 +240,7 @@ def _group(
             leaving = number % 2
             since_s = load.pause(lambda leaving=leaving: _end(members[leaving]))  # type: ignore[misc]
             pauses.append(Pause(load.arrivals.gap(since_s)))
+            ground.say(f"{name}: move {number + 1} of {moves}: a gap of {pauses[-1].gap.longest_ms:.0f} ms")
             load.until_caught_up()
             members[leaving] = started(ground, command(load, leaving), f"{load.id}-{leaving}.log")
             until_joined(ground, load)  # what its coming costs is another rebalance, not a move
@@ -263,8 +271,18 @@ def _until_shared(ground: Ground, load: Stream) -> None:
 def _members(
     ground: Ground, load: Stream, command: Callable[[Stream, int], list[str]]
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    members = [started(ground, command(load, number), f"{load.id}-{number}.log") for number in range(2)]
+    """Two; the second one joins when the first one works. Of two members of plain Faust that came together one was seen
+    that never got anything to do."""
+    members: list[subprocess.Popen[bytes]] = []
     try:
+        for number in range(2):
+            members.append(started(ground, command(load, number), f"{load.id}-{number}.log"))
+            wait_until(
+                lambda: min(load.arrivals.counts()) > 0,
+                timeout_s=JOIN_TIMEOUT_S,
+                what="results of a member",
+                poll_s=0.5,
+            )
         yield members
     finally:
         for member in members:
