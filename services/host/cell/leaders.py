@@ -214,10 +214,11 @@ class Leaders:
 
     def heard_row(self, row: OperatorMetrics, came_ms: float) -> None:
         """A host told what it measured of a flow that is led here."""
-        self.rows.add(row)
+        second = int(came_ms / 1e3)
+        self.rows.add(row, second=second)
         led, leader = self._led[row.flow], self._body.leaders[row.flow]
         host = leader.running.get(leader.flow.graph.task_index.get(row.segment, -1))
-        led.predictions.heard(row, host, led.graph, second=int(came_ms / 1e3))
+        led.predictions.heard(row, host, led.graph, second=second)
 
     def heard_model(self, model: Model) -> None:
         """The models say something new of a flow; if it is a hot spot ahead, leaders of who should leave send ants."""
