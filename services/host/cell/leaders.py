@@ -245,7 +245,7 @@ class Leaders:
         )
         led.modelled_ms = -math.inf
         self._remodel(flow, led, looks=False)  # ants are to price what is coming
-        self._body.tell_leader(flow, HotSpotAhead(spot.host))
+        self._body.tell_leader(flow, HotSpotAhead(spot.host, broken=spot.in_s == 0))
         if self._body.leaders[flow].phase is Phase.RESTING:
             self._body.tell_leader(flow, FlowChanged(led.model.flow))  # not heeded: then as any flow that has changed
 
