@@ -65,6 +65,7 @@ from topics.messages import FlowRevision, HotSpotModel, Model, OperatorMetrics, 
 log = structlog.get_logger(__name__)
 
 REMODEL_EVERY_MS = 5_000.0
+WARNED_EVERY_MS = 1_000.0
 DRIFT = 0.15
 """A flow whose numbers have changed by this share is told to its leader as changed."""
 
@@ -228,13 +229,17 @@ class Leaders:
         elif is_warning(model, now_s=self._now_ms() / 1e3) and not self._body.is_lagging():
             for flow in body.leavers:
                 if flow in self._led:
-                    self._warn(flow, self._led[flow], body, model.second)
+                    self._warn(flow, self._led[flow], body)
 
-    def _warn(self, flow: str, led: Led, spot: HotSpotModel, second: int) -> None:
-        """Several flows that are in danger may name the same one that should leave: once a second is enough."""
-        if led.warned_at_s >= second:
+    def _warn(self, flow: str, led: Led, spot: HotSpotModel) -> None:
+        """Several flows that are in danger may name the same one that should leave: once a second is enough.
+
+        By when they come: hosts warn of this second, the service seconds later of one before, and clocks are set back.
+        """
+        is_broken = spot.in_s == 0
+        if brain_ms() - led.warned_ms.get(is_broken, -math.inf) < WARNED_EVERY_MS:
             return
-        led.warned_at_s = second
+        led.warned_ms[is_broken] = brain_ms()
         log.info(
             "a hot spot is foreseen",
             leaving=flow,
@@ -245,7 +250,7 @@ class Leaders:
         )
         led.modelled_ms = -math.inf
         self._remodel(flow, led, looks=False)  # ants are to price what is coming
-        self._body.tell_leader(flow, HotSpotAhead(spot.host, broken=spot.in_s == 0))
+        self._body.tell_leader(flow, HotSpotAhead(spot.host, broken=is_broken))
         if self._body.leaders[flow].phase is Phase.RESTING:
             self._body.tell_leader(flow, FlowChanged(led.model.flow))  # not heeded: then as any flow that has changed
 

@@ -33,8 +33,8 @@ class Led:
     """What other flows run for it."""
     now_cost_ms: float = math.nan
     """Of where it runs, as ants measured it last."""
-    warned_at_s: int = 0
-    """The second of the last hot-spot forecast that it should leave by."""
+    warned_ms: dict[bool, float] = field(default_factory=dict)
+    """When its leader was told last that it should leave: because of a bound that is broken (True), or soon (False)."""
     in_vain: tuple[VainTry, ...] = ()
     """What plans of this revision wanted and did not get."""
     predictions: Predictions = field(default_factory=Predictions)

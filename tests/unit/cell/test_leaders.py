@@ -1,8 +1,14 @@
 """Who leads a flow, who waits for whom, and what leaders hear and tell."""
 
+from typing import Any
+
+import pytest
+
 from placement.ants.enforcement import Release
-from placement.leader_events import Published
+from placement.leader_events import HotSpotAhead, Published
 from placement.leader_phases import Phase
+from services.host.cell.body import brain_ms
+from services.host.cell.leaders import WARNED_EVERY_MS
 from services.host.cell.turns import PLACING_MAX
 from services.registry.lease import lease_of
 from tests.unit.cell.ground import Ground, plan_for, play, revision
@@ -60,6 +66,55 @@ def test_only_the_leader_of_who_should_leave_acts() -> None:
             assert phase is leader.phase, (about, leaving)
 
     play(story)
+
+
+def test_a_warning_is_heeded_after_the_brokers_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as it was set back, seconds seemed to have been warned of already."""
+
+    async def story(ground: Ground) -> None:
+        heard, local_ms = await warned(ground, monkeypatch)
+        for back_ms in (0.0, 3.6e6):
+            ground.broker_ms = 1e7 - back_ms
+            local_ms[0] += WARNED_EVERY_MS
+            for _ in range(2):  # two flows that are in danger name the same one
+                ground.leaders.heard_model(near("talk", second=int(ground.broker_ms / 1e3)))
+        assert [HotSpotAhead("b")] * 2 == heard
+
+    play(story)
+
+
+def test_the_service_says_that_a_bound_is_broken_after_a_host_has_warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes seconds later, and is of a second before the warning: no news, it seemed."""
+
+    async def story(ground: Ground) -> None:
+        heard, _ = await warned(ground, monkeypatch)
+        ground.leaders.heard_model(near("talk", second=999))
+        ground.leaders.heard_model(near("talk", second=996, in_s=0.0))
+        assert [HotSpotAhead("b"), HotSpotAhead("b", broken=True)] == heard
+
+    play(story)
+
+
+async def warned(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> tuple[list[HotSpotAhead], list[float]]:
+    """talk runs on b and is led here: what its leader hears of hot spots, and the local time that holds."""
+    ground.run("b")
+    await ground.arrange()
+    heard: list[HotSpotAhead] = []
+    tell, local_ms = ground.body.tell_leader, [brain_ms()]
+
+    def told(flow: str, event: Any) -> None:
+        heard.extend([event] if isinstance(event, HotSpotAhead) else [])
+        tell(flow, event)
+
+    monkeypatch.setattr(ground.body, "tell_leader", told)
+    monkeypatch.setattr("services.host.cell.leaders.brain_ms", lambda: local_ms[0])
+    return heard, local_ms
+
+
+def near(flow: str, *, second: int, in_s: float = 3.0) -> Model:
+    """A warning of host b."""
+    body = HotSpotModel(flow, "b", "large", in_s, -5.0, 0.9)
+    return Model(f"hotspot/{flow}/b", second, 1, 1, None, 1, 0, body)
 
 
 def test_a_withdrawn_flow_ends_everywhere_and_its_plan_says_so() -> None:
