@@ -48,6 +48,7 @@ from services.host.cell.plan_words import (
 )
 from services.host.cell.predictions import Prediction
 from services.host.cell.rows import RecentRows
+from services.host.cell.seen_rates import Seen, priced
 from services.host.cell.served import served_at, served_model
 from services.host.cell.succession import Succession
 from services.host.cell.taps import AreWhole, Taps
@@ -236,7 +237,9 @@ class Leaders:
 
         By when they come: hosts warn of this second, the service seconds later of one before, and clocks are set back.
         """
-        is_broken = spot.in_s == 0
+        seen, is_broken = spot.rate_of(flow), spot.in_s == 0
+        if seen is not None:
+            led.seen = Seen(seen.segment, seen.per_s, brain_ms())
         if brain_ms() - led.warned_ms.get(is_broken, -math.inf) < WARNED_EVERY_MS:
             return
         led.warned_ms[is_broken] = brain_ms()
@@ -353,9 +356,11 @@ class Leaders:
         if not moved and brain_ms() - led.modelled_ms < REMODEL_EVERY_MS:
             return
         led.modelled_ms = brain_ms()
-        if not moved and self.rows.measures(name, self._surface.capacities) is None:
+        seen = led.seen if led.seen is not None and led.seen.is_fresh(led.modelled_ms) else None
+        if not moved and seen is None and self.rows.measures(name, self._surface.capacities) is None:
             return
         model = self._modelled(led.graph, led.taps)
+        model = model if seen is None else priced(model, seen)
         if moved or model.flow.drift_from(led.model.flow) > DRIFT:
             led.model = model
             self._body.tell_leader(name, FlowChanged(model.flow, looks))

@@ -201,6 +201,31 @@ def test_a_warning_is_said_at_once_again_after_some_seconds_and_taken_back() -> 
     assert 1 == warnings.given
 
 
+def test_a_warning_tells_how_fast_who_should_leave_comes_now() -> None:
+    """Of 150 a second, which came as 80 until two seconds before, less what may be chance: never more than comes."""
+    [first] = told(NearWarnings("h", PARAMS), near(), 100.0)
+    [rate] = first.rates
+    assert (("f1", "s1"), rate) == ((rate.flow, rate.segment), first.rate_of("f1"))
+    assert 150.0 - 150.0**0.5 == pytest.approx(rate.per_s, abs=0.1)
+    spots = near_two(4, 7)
+    for each in NearWarnings("h", PARAMS).told(spots, now_ms=1e5):
+        assert isinstance(each.body, HotSpotModel)
+        assert each.body.leavers == tuple(rate.flow for rate in each.body.rates), "of those, and of nobody else"
+
+
+def test_a_rate_is_that_of_all_partitions_where_most_comes() -> None:
+    """A second segment of the flow gets what the first has let through."""
+    first = [replace(task(1), slot=("first", part)) for part in range(2)]
+    host = Host([*first, replace(task(1), slot=("second", 0))])
+    for number in range(50):
+        came = 3 if number < 30 else 7
+        host.now_s += PARAMS.look_s
+        host.tasks = [*(on(each, came=came, done=3) for each in host.tasks[:2]), on(host.tasks[2], came=3, done=3)]
+        found = host.watch.look(host.tasks, now_s=host.now_s)
+    rate = found[0].rates["f1"]
+    assert ("first", pytest.approx(140.0 - 140.0**0.5, abs=0.1)) == (rate.segment, rate.per_s)
+
+
 def test_all_that_are_in_danger_from_a_queue_name_the_same_one_to_leave() -> None:
     """Seen a moment apart, with rates that have changed: were others named each time, the host would soon be empty."""
     spots = [near_two(7, 4), near_two(4, 7)]
