@@ -44,6 +44,8 @@ class TaskSeen:
     worked_us: float
     lag: int
     waits: bool
+    stays: bool = False
+    """Nobody moves its flow without asking a person: there is no use in telling it to leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,12 @@ class Near:
     """None: the one that all share whose functions run here."""
     rates: Mapping[str, Entering]
     """Of each flow that stops there."""
+    stay: frozenset[str]
+    """Those of them that can't leave."""
 
     def leaving(self) -> tuple[str, ...]:
         """Who should leave because of it."""
-        return near_leavers(self.outlook, 0, np.ones(len(self.outlook.flows)), self.spot)
+        return near_leavers(self.outlook, 0, np.ones(len(self.outlook.flows)), self.spot, self.stay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,8 @@ class QueueWatch:
         outlook = self._outlook(known, flows)
         operators = {each.seen.flow: each.seen.operator for each in reversed(known)}
         spots, rates = near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params), _entering(known)
-        return [Near(spot, operators[spot.flow], outlook, name, rates) for spot in spots]
+        stay = frozenset(each.seen.flow for each in known if each.seen.stays)
+        return [Near(spot, operators[spot.flow], outlook, name, rates, stay) for spot in spots]
 
     def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None]) -> Outlook:
         """Arrivals and services vary by chance: nobody measures that in half a second."""

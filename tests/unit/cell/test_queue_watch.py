@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
+from typing import Any, Literal
 
 import pytest
 
 from placement.hotspots import NearParams
 from services.host.cell.near_warnings import AGAIN_S, NearWarnings
 from services.host.cell.queue_watch import Near, QueueWatch, TaskSeen
+from services.host.cell.service import seen_tasks
 from services.host.segment_plan import Input
 from services.host.task_input import TaskInput
+from services.registry.view import RegistryView
 from tests.unit.cell.test_flow_model import counting, row
-from topics.messages import HotSpotModel, Model, Sketch
+from topics.messages import HotSpotModel, Model, Policy, Sketch
 
 PARAMS = NearParams()
 LOOKS = round(1 / PARAMS.look_s)
@@ -224,6 +227,36 @@ def test_a_rate_is_that_of_all_partitions_where_most_comes() -> None:
         found = host.watch.look(host.tasks, now_s=host.now_s)
     rate = found[0].rates["f1"]
     assert ("first", pytest.approx(140.0 - 140.0**0.5, abs=0.1)) == (rate.segment, rate.per_s)
+
+
+def test_a_flow_that_is_frozen_is_not_named_to_leave() -> None:
+    """Its leader would look for nothing, and for five seconds nobody else did."""
+    host = Host([replace(task(1), stays=True), task(2)])
+    host.play(3, came=4, done=4)
+    for tasks, leaving in ((host.tasks, ("f2",)), ([replace(each, stays=True) for each in host.tasks], ("f1",))):
+        host.tasks = tasks
+        found = host.play(2, came=8, done=5)[-1]
+        said = NearWarnings("h", PARAMS).told(found, now_ms=1e5)
+        assert ["hotspot/f1/h", "hotspot/f2/h"] == [model.key for model in said]
+        assert isinstance(said[0].body, HotSpotModel)
+        assert leaving == said[0].body.leavers, "if nobody may be moved, each is told of itself"
+
+
+@pytest.mark.parametrize(
+    ("by_file", "laid_down", "stays"),
+    [("auto", None, False), ("freeze", None, True), ("approve", None, True), ("freeze", "auto", False)],
+)
+def test_whose_moves_are_frozen_is_what_a_person_laid_down_else_what_the_file_says(
+    by_file: str, laid_down: Literal["auto"] | None, stays: bool
+) -> None:
+    view = RegistryView()
+    if laid_down is not None:
+        view.take(Policy(subject="flow", name="f", policy=laid_down, changed_ms=1))
+    played = SimpleNamespace(rests=False, waits=False, meter=SimpleNamespace(done=1, worked_us=1.0))
+    graph = SimpleNamespace(spec=SimpleNamespace(qos=SimpleNamespace(latency_ms=None), moves=by_file))
+    plan = SimpleNamespace(segment=SimpleNamespace(id="f.1", operators=("o",)), flow="f", graph=graph)
+    segment: Any = SimpleNamespace(plan=plan, tasks=lambda: {0: played}, lag_of=lambda task: 0)
+    assert [stays] == [each.stays for each in seen_tasks(segment, view)]
 
 
 def test_all_that_are_in_danger_from_a_queue_name_the_same_one_to_leave() -> None:
