@@ -253,7 +253,7 @@ class Leader:
         return self.course.begin(self.standing.why_look(), now_ms=now_ms) if heeded else []
 
     def _on_hot_spot_ahead(self, event: HotSpotAhead, now_ms: float) -> list[LeaderEffect]:
-        """The bound is about to break: send ants now, on credit, but not more often than rounds go.
+        """The bound is about to break: send ants now, on credit, but without news not more often than rounds go.
 
         A look that is under way without need gives way: it has few scouts, and who just noticed that the flow has grown
         began one.
@@ -266,7 +266,7 @@ class Leader:
             rounds.alarmed = True
             return []
         watching = self.standing.why_look() is Reason.WATCH
-        if not watching or not rounds.heed_warning(self.flow, now_ms=now_ms):
+        if not watching or not rounds.heed_warning(self.flow, broken=event.broken, now_ms=now_ms):
             rounds.alarmed = rounds.alarmed or gives_way
             return []
         return self.course.begin(Reason.HOT, now_ms=now_ms)

@@ -58,6 +58,8 @@ class HotSpotAhead:
     """Because of this host the flow is about to break its bound, and it should leave (Synergy 3.4)."""
 
     host: str
+    broken: bool = False
+    """The bound, or that of a flow beside it, is broken by now: it was foreseen in vain, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ from placement.leader_purse import Purse
 from placement.model import Flow
 from placement.subqueries import subqueries
 
+HOTTER = 0.15
+"""A flow that comes faster by this share than when ants last left for a hot spot is another matter."""
+
 
 class Rounds:
     """Of one leader. `flow` is always the flow as it is now."""
@@ -24,7 +27,11 @@ class Rounds:
         self._params = params
         self._purse = purse
         self._warned_ms = -math.inf
-        """When ants were last sent because of a hot spot ahead."""
+        """When ants were last sent because of a hot spot ahead,"""
+        self._warned_of = flow
+        """the flow as it was then,"""
+        self._was_broken = False
+        """and whether a bound was broken by then."""
         self._looking_at = self._looked_at = flow
         """The flow as it was when ants left for it: for this search, and for the last one that told something."""
         self._hops = 1
@@ -52,14 +59,19 @@ class Rounds:
         """Whether a round has been earned, or may be owed."""
         return self.free_at_ms(flow, now_ms=now_ms) <= now_ms
 
-    def heed_warning(self, flow: Flow, *, now_ms: float) -> bool:
-        """Whether ants are sent because of a hot spot ahead: on credit, but not more often than rounds go."""
-        if now_ms - self._warned_ms < self._params.watch_every_ms:
+    def heed_warning(self, flow: Flow, *, broken: bool, now_ms: float) -> bool:
+        """Whether ants are sent because of a hot spot ahead: on credit, but not more often than rounds go.
+
+        Unless it is worse than when they left last: they may have found then that the flow can stay.
+        """
+        faster = _rate_per_ms(flow) >= (1 + HOTTER) * _rate_per_ms(self._warned_of)
+        worse = faster or (broken and not self._was_broken)
+        if not worse and now_ms - self._warned_ms < self._params.watch_every_ms:
             return False
         owed = self._params.hot_rounds_owed_max
         if owed is not None and self.free_at_ms(flow, now_ms=now_ms, owed_rounds=owed) > now_ms:
             return False
-        self._warned_ms = now_ms
+        self._warned_ms, self._warned_of, self._was_broken = now_ms, flow, broken
         return True
 
     def heed_alarm(self, flow: Flow, *, now_ms: float) -> bool:
@@ -80,3 +92,7 @@ class Rounds:
         """When a round has been earned, or may be owed with so many others."""
         owed = max(owed_rounds, self._params.owed_rounds_max if self.has_drifted(flow) else 0)
         return self._purse.round_free_at_ms(len(subqueries(flow.graph)), now_ms=now_ms, owed_rounds=owed)
+
+
+def _rate_per_ms(flow: Flow) -> float:
+    return sum(source.rate_per_ms for source in flow.sources)

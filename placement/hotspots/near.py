@@ -6,7 +6,7 @@ the few tenths of a second that are missing, what came lately goes on, as far as
 broken only when it has passed, so that even so short a look leads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,11 +76,13 @@ def near_spots(
     return spots
 
 
-def near_leavers(outlook: Outlook, host: int, factors: Array, spot: HotSpot) -> tuple[str, ...]:
+def near_leavers(
+    outlook: Outlook, host: int, factors: Array, spot: HotSpot, stay: Collection[str] = ()
+) -> tuple[str, ...]:
     """Who should leave because of it. It takes a thousand times as long as to see it: ask when it is to be told."""
     alone = _alone(outlook, host)
     ahead = foresee(alone, factors[:, None, None], _AHEAD_S)
-    return tuple(movers(alone, ahead, replace(spot, in_s=float(_AHEAD_S[0]))))
+    return tuple(movers(alone, ahead, replace(spot, in_s=float(_AHEAD_S[0])), stay))
 
 
 def _waits_ahead(

@@ -5,6 +5,8 @@ Who leaves takes its own backlog along, so that the queue which the others see i
 would leave for the same cool host; so only those who should leave are told.
 """
 
+from collections.abc import Collection
+
 import numpy as np
 
 from placement.fits.arrays import Flags
@@ -15,8 +17,8 @@ MOVERS_MAX = 3
 """One usually suffices (3.4.1)."""
 
 
-def movers(outlook: Outlook, ahead: Foresight, spot: HotSpot) -> list[str]:
-    """Flows that should leave the host, the first one first.
+def movers(outlook: Outlook, ahead: Foresight, spot: HotSpot, stay: Collection[str] = ()) -> list[str]:
+    """Flows that should leave the host, the first one first. `stay`: flows that no leader may move by itself.
 
     Of those whose leaving alone suffices, the one that leaves the most slack to the tightest flow that stays; where
     none suffices, the one that brings the most load, and then again (the paper's rule). But not the last one beside
@@ -29,14 +31,15 @@ def movers(outlook: Outlook, ahead: Foresight, spot: HotSpot) -> list[str]:
     found: list[str] = []
     while len(found) < MOVERS_MAX:
         here = np.unique(stops.flow[(stops.host == host) & present]).tolist()
-        if not here or (found and len(here) == 1):
+        free = [flow for flow in here if outlook.flows[flow] not in stay]
+        if not free or (found and len(here) == 1):
             break
-        left = {flow: _tightest(outlook, ahead, host, present & ~_is(outlook, flow, host), place) for flow in here}
-        enough = [flow for flow in here if left[flow] >= 0]
+        left = {flow: _tightest(outlook, ahead, host, present & ~_is(outlook, flow, host), place) for flow in free}
+        enough = [flow for flow in free if left[flow] >= 0]
         if enough:
             found.append(outlook.flows[max(enough, key=lambda flow: (left[flow], -flow))])
             break
-        heaviest = max(here, key=lambda flow: (float(load[_is(outlook, flow, host) & present].sum()), -flow))
+        heaviest = max(free, key=lambda flow: (float(load[_is(outlook, flow, host) & present].sum()), -flow))
         found.append(outlook.flows[heaviest])
         present &= ~_is(outlook, heaviest, host)
     return found

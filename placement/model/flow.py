@@ -5,7 +5,7 @@ are what a strategy places. Everything is frozen and hashable; `Flow.graph` is t
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -130,6 +130,11 @@ class Flow:
         for old, new in zip(before.tasks, self.tasks, strict=True):
             pairs += [(old.service_vwu, new.service_vwu), (old.batch, new.batch)]
         return max(abs(new - old) / max(old, new) for old, new in pairs)
+
+    def faster(self, factor: float) -> "Flow":
+        """The same with the rates of all its sources multiplied."""
+        sources = tuple(replace(source, rate_per_ms=source.rate_per_ms * factor) for source in self.sources)
+        return replace(self, sources=sources)
 
     @cached_property
     def graph(self) -> "FlowGraph":

@@ -63,11 +63,8 @@ class Situation:
 
     def flow_policy(self, flow: str) -> str:
         """What a person laid down, else what the flow's file says."""
-        policy = self.view.policies.get(("flow", flow))
-        if policy is not None:
-            return policy.policy
         known = self.flows.get(flow)
-        return known.graph.spec.moves if known is not None else "auto"
+        return self.view.flow_policy(flow, otherwise=known.graph.spec.moves if known is not None else "auto")
 
     def is_overruled(self, plan: CommittedPlan) -> bool:
         """Whether the flow has a later leader than the plan: until that one says what counts, nothing of it is done."""

@@ -197,6 +197,11 @@ class RegistryView:
         elif topic_name in slots and partition.isdecimal():
             slots[topic_name].pop((segment, int(partition)), None)
 
+    def flow_policy(self, flow: str, *, otherwise: str) -> str:
+        """What a person laid down of a flow's moves, else what its file says."""
+        ruled = self.policies.get(("flow", flow))
+        return ruled.policy if ruled is not None else otherwise
+
     def _refuse(self, problem: str) -> None:
         self.garbage += 1
         self.on_garbage(problem)

@@ -16,6 +16,7 @@ from topics.messages import (
     Model,
     RateModel,
     ScoreModel,
+    SeenRate,
     ServiceModel,
     SignatureModel,
     SlackModel,
@@ -37,7 +38,16 @@ BODIES: dict[str, AnyBody] = {
     "forecast/talk/tcp": ForecastModel("talk", "tcp", 4_000.5, (1, 10), (4_010.5, 4_100.0), (12.5, None), "udp", 3, 60),
     "signature/talk/tcp": SignatureModel("talk", "tcp", (5, 20), (0.75, 0.125)),
     "slack/talk": SlackModel("talk", 250.0, 120.5, 129.5, (10, 60), (100.5, -5.25), (7.5, None)),
-    "hotspot/talk": HotSpotModel("talk", "edge-1", "tcp", 42.5, -5.25, 0.875, ("count", "talk")),
+    "hotspot/talk": HotSpotModel(
+        "talk",
+        "edge-1",
+        "tcp",
+        42.5,
+        -5.25,
+        0.875,
+        ("count", "talk"),
+        (SeenRate("count", "count.aaaa", 812.5), SeenRate("talk", "talk.aaaa", 4_000.5)),
+    ),
     "score/forecast/10": ScoreModel("forecast", "10", 4_711, 0.25, 0.375, 0.875, 0.9375, 12.5, 0.6875, 1e6, 16),
 }
 

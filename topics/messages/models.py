@@ -154,12 +154,20 @@ class SlackModel(Body, frozen=True, tag="slack"):
     ahead_error_ms: Annotated[tuple[Amount | None, ...], msgspec.Meta(max_length=HORIZONS_MAX)] = ()
 
 
+class SeenRate(msgspec.Struct, frozen=True, gc=False):
+    """What entered a segment of a flow at one host just now, less what may be chance."""
+
+    flow: Name
+    segment: Name
+    per_s: Amount
+
+
 class HotSpotModel(Body, frozen=True, tag="hotspot"):
     """A flow whose bound is about to break. `host` and `operator`: where it is tightest; `probability`: how sure.
 
     `in_s` 0: it is broken already, which is no forecast; None takes an earlier warning back. `leaving`: the flows that
     should leave the host, so that those that stay keep their bounds; only their leaders act (Synergy 3.4.1). Empty: the
-    flow itself.
+    flow itself. `rates`: how fast these come now, as far as who warns has seen it; models know it seconds later.
     """
 
     flow: Name
@@ -169,11 +177,16 @@ class HotSpotModel(Body, frozen=True, tag="hotspot"):
     slack_ms: float
     probability: Share
     leaving: Annotated[tuple[Name, ...], msgspec.Meta(max_length=LEAVING_MAX)] = ()
+    rates: Annotated[tuple[SeenRate, ...], msgspec.Meta(max_length=LEAVING_MAX)] = ()
 
     @property
     def leavers(self) -> tuple[str, ...]:
         """Whose leaders are to act."""
         return self.leaving or (self.flow,)
+
+    def rate_of(self, flow: str) -> SeenRate | None:
+        """How fast one of them comes."""
+        return next((rate for rate in self.rates if rate.flow == flow), None)
 
 
 class ScoreModel(Body, frozen=True, tag="score"):

@@ -95,10 +95,17 @@ class FlowMeasures:
 
 def measure_flow(rows: Iterable[OperatorMetrics], capacities: Mapping[str, float], *, span_s: float) -> FlowMeasures:
     """Sum up the rows of one flow. A host whose capacity nobody knows counts as one of capacity 1."""
+    return measure_heard(((row.second, row) for row in rows), capacities, span_s=span_s)
+
+
+def measure_heard(
+    rows: Iterable[tuple[int, OperatorMetrics]], capacities: Mapping[str, float], *, span_s: float
+) -> FlowMeasures:
+    """The same of rows each of which comes with the second that it counts for, whatever its host's clock says."""
     assert span_s > 0, span_s
     measures = FlowMeasures(span_s, {}, {})
     seen: set[tuple[str, str, int, int]] = set()
-    for row in sorted(rows, key=lambda row: (row.second, row.segment, row.partition, row.operator)):
+    for at, row in sorted(rows, key=lambda each: (each[0], each[1].segment, each[1].partition, each[1].operator)):
         operator = measures.operators.setdefault(row.operator, OperatorSums())
         operator.add(row, capacities.get(row.host, 1.0))
         segment = measures.segments.setdefault(row.segment, SegmentSums())
@@ -108,6 +115,6 @@ def measure_flow(rows: Iterable[OperatorMetrics], capacities: Mapping[str, float
         seen.add(task_second)
         segment.bytes_in += row.bytes_in
         segment.bytes_out += row.bytes_out
-        now = (row.second, row.lag)
+        now = (at, row.lag)
         segment.lags[row.partition] = (segment.lags.get(row.partition, (now, now))[0], now)
     return measures

@@ -48,6 +48,7 @@ from services.host.cell.plan_words import (
 )
 from services.host.cell.predictions import Prediction
 from services.host.cell.rows import RecentRows
+from services.host.cell.seen_rates import Seen, priced
 from services.host.cell.served import served_at, served_model
 from services.host.cell.succession import Succession
 from services.host.cell.taps import AreWhole, Taps
@@ -65,6 +66,7 @@ from topics.messages import FlowRevision, HotSpotModel, Model, OperatorMetrics, 
 log = structlog.get_logger(__name__)
 
 REMODEL_EVERY_MS = 5_000.0
+WARNED_EVERY_MS = 1_000.0
 DRIFT = 0.15
 """A flow whose numbers have changed by this share is told to its leader as changed."""
 
@@ -214,10 +216,11 @@ class Leaders:
 
     def heard_row(self, row: OperatorMetrics, came_ms: float) -> None:
         """A host told what it measured of a flow that is led here."""
-        self.rows.add(row)
+        second = int(came_ms / 1e3)
+        self.rows.add(row, second=second)
         led, leader = self._led[row.flow], self._body.leaders[row.flow]
         host = leader.running.get(leader.flow.graph.task_index.get(row.segment, -1))
-        led.predictions.heard(row, host, led.graph, second=int(came_ms / 1e3))
+        led.predictions.heard(row, host, led.graph, second=second)
 
     def heard_model(self, model: Model) -> None:
         """The models say something new of a flow; if it is a hot spot ahead, leaders of who should leave send ants."""
@@ -227,13 +230,19 @@ class Leaders:
         elif is_warning(model, now_s=self._now_ms() / 1e3) and not self._body.is_lagging():
             for flow in body.leavers:
                 if flow in self._led:
-                    self._warn(flow, self._led[flow], body, model.second)
+                    self._warn(flow, self._led[flow], body)
 
-    def _warn(self, flow: str, led: Led, spot: HotSpotModel, second: int) -> None:
-        """Several flows that are in danger may name the same one that should leave: once a second is enough."""
-        if led.warned_at_s >= second:
+    def _warn(self, flow: str, led: Led, spot: HotSpotModel) -> None:
+        """Several flows that are in danger may name the same one that should leave: once a second is enough.
+
+        By when they come: hosts warn of this second, the service seconds later of one before, and clocks are set back.
+        """
+        seen, is_broken = spot.rate_of(flow), spot.in_s == 0
+        if seen is not None:
+            led.seen = Seen(seen.segment, seen.per_s, brain_ms())
+        if brain_ms() - led.warned_ms.get(is_broken, -math.inf) < WARNED_EVERY_MS:
             return
-        led.warned_at_s = second
+        led.warned_ms[is_broken] = brain_ms()
         log.info(
             "a hot spot is foreseen",
             leaving=flow,
@@ -244,7 +253,7 @@ class Leaders:
         )
         led.modelled_ms = -math.inf
         self._remodel(flow, led, looks=False)  # ants are to price what is coming
-        self._body.tell_leader(flow, HotSpotAhead(spot.host))
+        self._body.tell_leader(flow, HotSpotAhead(spot.host, broken=is_broken))
         if self._body.leaders[flow].phase is Phase.RESTING:
             self._body.tell_leader(flow, FlowChanged(led.model.flow))  # not heeded: then as any flow that has changed
 
@@ -347,9 +356,11 @@ class Leaders:
         if not moved and brain_ms() - led.modelled_ms < REMODEL_EVERY_MS:
             return
         led.modelled_ms = brain_ms()
-        if not moved and self.rows.measures(name, self._surface.capacities) is None:
+        seen = led.seen if led.seen is not None and led.seen.is_fresh(led.modelled_ms) else None
+        if not moved and seen is None and self.rows.measures(name, self._surface.capacities) is None:
             return
         model = self._modelled(led.graph, led.taps)
+        model = model if seen is None else priced(model, seen)
         if moved or model.flow.drift_from(led.model.flow) > DRIFT:
             led.model = model
             self._body.tell_leader(name, FlowChanged(model.flow, looks))

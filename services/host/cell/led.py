@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_words import Terms
 from services.host.cell.predictions import Predictions
+from services.host.cell.seen_rates import Seen
 from topics.flow.graph import FlowGraph
 from topics.messages import SegmentTap, VainTry
 
@@ -33,8 +34,10 @@ class Led:
     """What other flows run for it."""
     now_cost_ms: float = math.nan
     """Of where it runs, as ants measured it last."""
-    warned_at_s: int = 0
-    """The second of the last hot-spot forecast that it should leave by."""
+    warned_ms: dict[bool, float] = field(default_factory=dict)
+    """When its leader was told last that it should leave: because of a bound that is broken (True), or soon (False)."""
+    seen: Seen | None = None
+    """How fast it comes, as the last host said that warned of it."""
     in_vain: tuple[VainTry, ...] = ()
     """What plans of this revision wanted and did not get."""
     predictions: Predictions = field(default_factory=Predictions)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from placement.hotspots import NearParams
 from services.host.cell.queue_watch import Near, Slot
-from topics.messages import HotSpotModel, Model
+from topics.messages import HotSpotModel, Model, SeenRate
 
 AGAIN_S = 5.0
 """A warning that stands is said again: another leader may have taken over, or nobody found a place. Who should leave
@@ -51,8 +51,10 @@ class NearWarnings:
 
     def _body(self, near: Near, now_s: float) -> HotSpotModel:
         spot, leaving = near.spot, self._leavers(near, now_s)
+        named = [(flow, near.rates[flow]) for flow in leaving or (spot.flow,) if flow in near.rates]
+        rates = tuple(SeenRate(flow, each.segment, round(each.per_s, 3)) for flow, each in named)
         leaving = leaving if leaving != (spot.flow,) else ()
-        return HotSpotModel(spot.flow, self._host, near.operator, spot.in_s, spot.slack_ms, spot.sure, leaving)
+        return HotSpotModel(spot.flow, self._host, near.operator, spot.in_s, spot.slack_ms, spot.sure, leaving, rates)
 
     def _model(self, body: HotSpotModel, now_ms: float) -> Model:
         key = f"hotspot/{body.flow}/{self._host}"

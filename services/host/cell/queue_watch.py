@@ -7,7 +7,7 @@ comes rather late than in vain. Both are of all records alike: what waited is se
 those that are timed are taken from every place of their batches.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -23,6 +23,8 @@ QUIET_S = 10
 """Seconds of which the least counts."""
 SERVICE_S = 10
 """What a record takes is the mean of so long."""
+SEEN_S = 1.0
+"""How fast who should leave comes now is told of so long."""
 CALM_SHARE = 0.1
 """Nothing is near while less waits than this share of the tightest flow's slack."""
 
@@ -42,6 +44,17 @@ class TaskSeen:
     worked_us: float
     lag: int
     waits: bool
+    stays: bool = False
+    """Nobody moves its flow without asking a person: there is no use in telling it to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """How fast a flow comes: at the segment to which most comes, of those that it has here."""
+
+    segment: str
+    per_s: float
+    """Less one standard error: half of what is counted of a steady flow is more than its rate, by chance alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +66,14 @@ class Near:
     outlook: Outlook
     queue: Slot | None
     """None: the one that all share whose functions run here."""
+    rates: Mapping[str, Entering]
+    """Of each flow that stops there."""
+    stay: frozenset[str]
+    """Those of them that can't leave."""
 
     def leaving(self) -> tuple[str, ...]:
         """Who should leave because of it."""
-        return near_leavers(self.outlook, 0, np.ones(len(self.outlook.flows)), self.spot)
+        return near_leavers(self.outlook, 0, np.ones(len(self.outlook.flows)), self.spot, self.stay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +83,9 @@ class _Lately:
     seen: TaskSeen
     per_s: float
     service_ms: float
+    records: int
+    """That came in `over_s`: the last second, or less for a task that is new."""
+    over_s: float
 
     @property
     def load(self) -> float:
@@ -130,8 +150,11 @@ class QueueWatch:
         came = task.done + task.lag - before.done - before.lag
         done = task.done - first.done
         service_ms = (task.worked_us - first.worked_us) / done / 1e3 if done > 0 else 0.0
+        since_s, since = looks[max(0, len(looks) - 1 - round(SEEN_S / self._params.look_s))]
         # A host that is busy looks late.
-        return _Lately(task, max(0.0, came / max(now_s - before_s, self._params.look_s)), service_ms)
+        lately_s, over_s = (max(now_s - each_s, self._params.look_s) for each_s in (before_s, since_s))
+        records = task.done + task.lag - since.done - since.lag
+        return _Lately(task, max(0.0, came / lately_s), service_ms, records, over_s)
 
     def _near(self, queue: Sequence[_Lately], name: Slot | None) -> list[Near]:
         waits_ms = self._waits_ms[name]
@@ -144,8 +167,9 @@ class QueueWatch:
             return []
         outlook = self._outlook(known, flows)
         operators = {each.seen.flow: each.seen.operator for each in reversed(known)}
-        spots = near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params)
-        return [Near(spot, operators[spot.flow], outlook, name) for spot in spots]
+        spots, rates = near_spots(outlook, 0, waits_ms, np.ones(len(flows)), self._params), _entering(known)
+        stay = frozenset(each.seen.flow for each in known if each.seen.stays)
+        return [Near(spot, operators[spot.flow], outlook, name, rates, stay) for spot in spots]
 
     def _outlook(self, queue: Sequence[_Lately], flows: Mapping[str, float | None]) -> Outlook:
         """Arrivals and services vary by chance: nobody measures that in half a second."""
@@ -168,3 +192,17 @@ class QueueWatch:
 
     def _base_ms(self, flow: str) -> float:
         return min(self._bases_ms.get(flow, ()), default=0.0)
+
+
+def _entering(tasks: Iterable[_Lately]) -> dict[str, Entering]:
+    """Partitions of a segment are read side by side, segments one after the other."""
+    came, per_s = defaultdict[tuple[str, str], int](int), defaultdict[tuple[str, str], float](float)
+    for each in tasks:
+        what = (each.seen.flow, each.seen.slot[0])
+        came[what] += each.records
+        per_s[what] += each.records / each.over_s
+    found = {}
+    for (flow, segment), records in sorted(came.items(), key=lambda item: item[1]):
+        if records > 0:
+            found[flow] = Entering(segment, per_s[flow, segment] * (1 - records**-0.5))
+    return found

@@ -288,7 +288,7 @@ class CellService:
             if self._reports.rows is not measured:
                 measured = self._reports.rows
                 self._queue_watch.measured(measured)
-            tasks = [task for segment in self._reports.segments() for task in seen_tasks(segment)]
+            tasks = [task for segment in self._reports.segments() for task in seen_tasks(segment, self._view)]
             near = self._queue_watch.look(tasks, now_s=brain_ms() / 1e3)
             for model in self.near_warnings.told(near, now_ms=self._clock.now_ms()):
                 await self._publish(catalogue.MODELS, model)
@@ -405,13 +405,15 @@ class CellService:
                 task.cancel()
 
 
-def seen_tasks(segment: Segment) -> list[TaskSeen]:
+def seen_tasks(segment: Segment, view: RegistryView) -> list[TaskSeen]:
     """Those that have something to do, and of which it is known what waits for them."""
     plan, found = segment.plan, []
+    stays = view.flow_policy(plan.flow, otherwise=plan.graph.spec.moves) != "auto"
     for partition, task in segment.tasks().items():
         lag = None if task.rests else segment.lag_of(task)
         if lag is not None:
             slot, meter = (plan.segment.id, partition), task.meter
             first, bound_ms = plan.segment.operators[0], plan.graph.spec.qos.latency_ms
-            found.append(TaskSeen(slot, plan.flow, first, bound_ms, meter.done, meter.worked_us, lag, task.waits))
+            counted = meter.done, meter.worked_us, lag
+            found.append(TaskSeen(slot, plan.flow, first, bound_ms, *counted, task.waits, stays))
     return found

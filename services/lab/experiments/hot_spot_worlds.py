@@ -222,7 +222,7 @@ class World:
             for flow in np.flatnonzero(broken).tolist():
                 stops = known.stops.host[known.stops.flow == flow]
                 leaving[known.flows[flow]] = known.hosts[stops[known.backlog_ms[stops].argmax()]]
-            self._warn(step, known, leaving)
+            self._warn(step, known, leaving, broken)
 
     def _look_near(self, step: int, known: Outlook) -> dict[str, str]:
         """What hosts see coming; who should leave which host by what they saw a step ago, of each once a second."""
@@ -259,7 +259,7 @@ class World:
         self._believe(np.where(late, recent, np.maximum(recent, ahead.factors.max(axis=1))))
         return {name: spot.host for spot in reversed(warned) for name in movers(old, ahead, spot)}
 
-    def _warn(self, step: int, known: Outlook, leaving: dict[str, str]) -> None:
+    def _warn(self, step: int, known: Outlook, leaving: dict[str, str], broken: Flags) -> None:
         """Leaders hear of it, each once a second at most; hosts in danger are priced at what comes now."""
         fresh = {name: host for name, host in leaving.items() if step - self._told.get(name, -STEPS) >= STEPS}
         if not fresh:
@@ -270,7 +270,7 @@ class World:
         self._believe(lately, np.unique(known.stops.flow[here]).tolist())
         for name, host in sorted(fresh.items()):
             self._told[name] = step
-            self._body.warn(name, HotSpotAhead(host))
+            self._body.warn(name, HotSpotAhead(host, broken=bool(broken[known.flows.index(name)])))
 
     def _lately(self, step: int, span_s: float) -> Array:
         """Measured rates of the time that ends with this step, over the mean ones."""

@@ -40,7 +40,7 @@ def test_a_look_without_need_gives_way_to_a_warning() -> None:
     """Rates that grow begin one, with few scouts and beta asked for: just then the warning comes."""
     stage = Stage(params=replace(PARAMS, look_at_drift=0.3)).placed("x", "x")
     assert stage.leader.plan is not None
-    stage.tell(FlowChanged(grown(stage.leader.flow)))
+    stage.tell(FlowChanged(times(2.0, stage.leader.flow)))
     assert stage.leader.course.attempt is not None
     assert Reason.WATCH is stage.leader.course.attempt.reason
     stage.tell(HotSpotAhead("x"))
@@ -60,7 +60,7 @@ def test_a_warning_that_comes_too_soon_for_ants_is_remembered() -> None:
     stage.report("x", "x")
     stage.report("x", "x")
     assert Phase.RESTING is stage.leader.phase
-    stage.tell(FlowChanged(grown(stage.leader.flow)))
+    stage.tell(FlowChanged(times(0.5, stage.leader.flow)))
     assert Phase.SEARCHING is stage.leader.phase
     stage.now_ms = 1_000.0
     stage.tell(HotSpotAhead("x"))
@@ -70,14 +70,57 @@ def test_a_warning_that_comes_too_soon_for_ants_is_remembered() -> None:
 def test_a_flow_that_is_warned_pays_for_one_look() -> None:
     """It is told what it weighs now, and then of the hot spot: the first alone would begin a look."""
     stage = Stage(params=replace(PARAMS, look_at_drift=0.3)).placed("x", "x")
-    stage.tell(FlowChanged(grown(stage.leader.flow), looks=False))
+    stage.tell(FlowChanged(times(2.0, stage.leader.flow), looks=False))
     assert Phase.RESTING is stage.leader.phase
-    assert grown(FLOW).sources[0].rate_per_ms == stage.leader.flow.sources[0].rate_per_ms
+    assert times(2.0, FLOW).sources[0].rate_per_ms == stage.leader.flow.sources[0].rate_per_ms
 
 
-def grown(flow: Flow) -> Flow:
-    """Twice as fast."""
-    return replace(flow, sources=tuple(replace(each, rate_per_ms=2 * each.rate_per_ms) for each in flow.sources))
+def times(factor: float, flow: Flow) -> Flow:
+    """So much faster."""
+    return replace(flow, sources=tuple(replace(each, rate_per_ms=factor * each.rate_per_ms) for each in flow.sources))
+
+
+def warned_and_stays(stage: Stage) -> None:
+    """A look for a hot spot that finds no better place."""
+    assert stage.leader.course.attempt is not None
+    assert Reason.HOT is stage.leader.course.attempt.reason
+    stage.tell(Measured(stage.round, 50.0, 50.0))
+    stage.ants_return(2)
+    stage.report("x", "x")
+    stage.report("x", "x")
+    assert stage.found(Stayed)
+
+
+def test_that_the_bound_is_broken_is_news_after_a_warning_that_ended_in_staying() -> None:
+    """It locked that out for a whole interval: when the bound broke, a second later, nobody looked for a way out."""
+    stage = Stage(params=POOR).placed("x", "x")
+    stage.tell(HotSpotAhead("x"))
+    warned_and_stays(stage)
+    stage.now_ms = 1_000.0
+    stage.tell(HotSpotAhead("x"))
+    assert Phase.RESTING is stage.leader.phase
+    stage.tell(HotSpotAhead("x", broken=True))
+    warned_and_stays(stage)
+    for now_ms, phase in ((2_000.0, Phase.RESTING), (1_000.0 + PARAMS.watch_every_ms, Phase.SEARCHING)):
+        stage.now_ms = now_ms
+        stage.tell(HotSpotAhead("x", broken=True))
+        assert phase is stage.leader.phase, "but it is news only once"
+
+
+def test_a_flow_that_comes_faster_than_at_the_last_warning_looks_again() -> None:
+    """It was priced before the burst had grown, and could stay."""
+    stage = Stage(params=replace(POOR, look_at_drift=None)).placed("x", "x")
+    stage.tell(HotSpotAhead("x"))
+    warned_and_stays(stage)
+    stage.now_ms = 1_000.0
+    for factor, phase in ((1.1, Phase.RESTING), (1.2, Phase.SEARCHING)):
+        stage.tell(FlowChanged(times(factor, FLOW)))
+        stage.tell(HotSpotAhead("x"))
+        assert phase is stage.leader.phase, factor
+    warned_and_stays(stage)
+    stage.now_ms = 2_000.0
+    stage.tell(HotSpotAhead("x"))
+    assert Phase.RESTING is stage.leader.phase
 
 
 def test_warnings_in_a_row_send_ants_once_a_round() -> None:

@@ -95,13 +95,14 @@ class Ground:
         self.regions = dict(REGIONS)
         self.is_lagging = False
         self.whole = True
+        self.broker_ms = 1e6
         self.body = CellBody(
             "a",
             1.0,
             chance=Random,
             delay=lambda a, b: 1.0,
             send=self._send,
-            now_ms=lambda: 1e6,
+            now_ms=lambda: self.broker_ms,
             decided=self._decided,
             is_lagging=lambda: self.is_lagging,
         )
@@ -111,7 +112,7 @@ class Ground:
             self.keeper,
             fresh=self._fresh,
             publish=self._publish,
-            now_ms=lambda: 1e6,
+            now_ms=lambda: self.broker_ms,
             delays=self.delays,
             are_whole=self._are_whole,
         )

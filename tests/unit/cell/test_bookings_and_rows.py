@@ -83,14 +83,22 @@ def test_a_commitment_whose_activation_was_lost_is_missing() -> None:
     assert is_missing(at, plan(5, talk_1="mid"))
 
 
-def row(second: int, *, operator: str = "o", arrivals: int = 1_000, busy_us: float = 100_000.0) -> OperatorMetrics:
+def row(
+    second: int,
+    *,
+    operator: str = "o",
+    partition: int = 0,
+    arrivals: int = 1_000,
+    busy_us: float = 100_000.0,
+    lag: int = 0,
+) -> OperatorMetrics:
     none = Moments(count=0, sum=0.0, sum_sq=0.0)
     return OperatorMetrics(
         host="mid",
         flow="talk",
         segment="talk.1",
         operator=operator,
-        partition=0,
+        partition=partition,
         second=second,
         arrivals=arrivals,
         gaps_us=none,
@@ -98,7 +106,7 @@ def row(second: int, *, operator: str = "o", arrivals: int = 1_000, busy_us: flo
         service_us=Moments(count=arrivals, sum=busy_us, sum_sq=1.0),
         wait_us=none,
         outputs=arrivals,
-        lag=0,
+        lag=lag,
         bytes_in=1,
         bytes_out=1,
         state_bytes=0,
@@ -120,13 +128,51 @@ def test_rates_are_taken_over_whole_seconds_and_old_ones_are_forgotten() -> None
     """The newest second is still being told by some hosts."""
     rows = RecentRows()
     for second in range(100, 103):
-        rows.add(row(second))
+        rows.add(row(second), second=second + 1)
     assert rows.measures("talk", {}) is None
     for second in range(103, 140):
-        rows.add(row(second))
+        rows.add(row(second), second=second + 1)
     measures = rows.measures("talk", {})
     assert measures is not None
     assert KEPT_S == measures.span_s
     assert 1_000 * KEPT_S == measures.operator("o").arrivals
     rows.forget("talk")
     assert rows.measures("talk", {}) is None
+
+
+def test_a_host_with_a_wrong_clock_does_not_spoil_what_others_measure() -> None:
+    """It was an hour ahead: rates were over an hour's span, and after a move its rows stayed for one."""
+    rows = RecentRows()
+    for second in range(1_000, 1_030):
+        rows.add(row(second, lag=50 * second), second=second + 1)
+        rows.add(row(second + 3_600, partition=1), second=second + 1)
+    both = rows.measures("talk", {})
+    assert both is not None
+    assert (KEPT_S, 2_000 * KEPT_S) == (both.span_s, both.operator("o").arrivals)
+    for second in range(1_030, 1_050):
+        rows.add(row(second, lag=50 * second), second=second + 1)
+        rows.add(row(second, partition=1, lag=100 * second), second=second + 1)
+    moved = rows.measures("talk", {})
+    assert moved is not None
+    assert (KEPT_S, 2_000 * KEPT_S) == (moved.span_s, moved.operator("o").arrivals)
+    assert 150.0 == moved.segment("talk.1").lag_growth_per_s
+
+
+def test_a_host_that_tells_late_loses_no_second() -> None:
+    """Two of its seconds may come within one of the broker's, and the next one bring none."""
+    rows = RecentRows()
+    for second in range(100, 140):
+        rows.add(row(second), second=second + 1 + second % 2)
+    measures = rows.measures("talk", {})
+    assert measures is not None
+    assert (KEPT_S, 1_000 * KEPT_S) == (measures.span_s, measures.operator("o").arrivals)
+
+
+def test_when_the_brokers_clock_is_set_back_measuring_begins_anew() -> None:
+    """What came before is from the future now, and would stay for as long."""
+    rows = RecentRows()
+    for second in [*range(5_000, 5_020), *range(1_000, 1_020)]:
+        rows.add(row(7_000), second=second)
+    measures = rows.measures("talk", {})
+    assert measures is not None
+    assert (KEPT_S, 1_000 * KEPT_S) == (measures.span_s, measures.operator("o").arrivals)

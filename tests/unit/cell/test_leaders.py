@@ -1,13 +1,23 @@
 """Who leads a flow, who waits for whom, and what leaders hear and tell."""
 
+from typing import Any
+
+import msgspec
+import pytest
+
 from placement.ants.enforcement import Release
-from placement.leader_events import Published
+from placement.leader_attempt import Reason
+from placement.leader_events import HotSpotAhead, Published
 from placement.leader_phases import Phase
+from services.host.cell.body import brain_ms
+from services.host.cell.leaders import REMODEL_EVERY_MS, WARNED_EVERY_MS
+from services.host.cell.seen_rates import HEEDED_MS
 from services.host.cell.turns import PLACING_MAX
 from services.registry.lease import lease_of
 from tests.unit.cell.ground import Ground, plan_for, play, revision
+from tests.unit.cell.test_flow_model import counting, row
 from tests.unit.registry_messages import move_record
-from topics.messages import Decision, HotSpotModel, Model
+from topics.messages import Decision, HotSpotModel, Model, OperatorMetrics, SeenRate
 
 
 def test_the_host_of_the_first_source_leads_once_it_has_the_lease() -> None:
@@ -60,6 +70,105 @@ def test_only_the_leader_of_who_should_leave_acts() -> None:
             assert phase is leader.phase, (about, leaving)
 
     play(story)
+
+
+def test_a_warning_is_heeded_after_the_brokers_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as it was set back, seconds seemed to have been warned of already."""
+
+    async def story(ground: Ground) -> None:
+        heard, local_ms = await warned(ground, monkeypatch)
+        for back_ms in (0.0, 3.6e6):
+            ground.broker_ms = 1e7 - back_ms
+            local_ms[0] += WARNED_EVERY_MS
+            for _ in range(2):  # two flows that are in danger name the same one
+                ground.leaders.heard_model(near("talk", second=int(ground.broker_ms / 1e3)))
+        assert [HotSpotAhead("b")] * 2 == heard
+
+    play(story)
+
+
+def test_the_service_says_that_a_bound_is_broken_after_a_host_has_warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes seconds later, and is of a second before the warning: no news, it seemed."""
+
+    async def story(ground: Ground) -> None:
+        heard, _ = await warned(ground, monkeypatch)
+        ground.leaders.heard_model(near("talk", second=999))
+        ground.leaders.heard_model(near("talk", second=996, in_s=0.0))
+        assert [HotSpotAhead("b"), HotSpotAhead("b", broken=True)] == heard
+
+    play(story)
+
+
+async def warned(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> tuple[list[HotSpotAhead], list[float]]:
+    """talk runs on b and is led here: what its leader hears of hot spots, and the local time that holds."""
+    ground.run("b")
+    await ground.arrange()
+    heard: list[HotSpotAhead] = []
+    tell, local_ms = ground.body.tell_leader, [brain_ms()]
+
+    def told(flow: str, event: Any) -> None:
+        heard.extend([event] if isinstance(event, HotSpotAhead) else [])
+        tell(flow, event)
+
+    monkeypatch.setattr(ground.body, "tell_leader", told)
+    monkeypatch.setattr("services.host.cell.leaders.brain_ms", lambda: local_ms[0])
+    return heard, local_ms
+
+
+def test_a_flow_that_is_warned_is_priced_at_what_the_host_sees_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seconds after a burst has begun the mean of fifteen knows little of it; its leader found that it can stay."""
+
+    async def story(ground: Ground) -> None:
+        heard, local_ms = await warned(ground, monkeypatch)
+        leader = ground.body.leaders["talk"]
+        (segment,) = leader.flow.graph.task_index
+
+        def rate_per_s() -> float:
+            return 1e3 * leader.flow.sources[0].rate_per_ms
+
+        for second in range(983, 1_000):
+            ground.leaders.heard_row(filtering(segment, second, arrivals=40 if second > 996 else 15), second * 1e3)
+        ground.leaders.heard_model(near("talk", second=999, rates=(SeenRate("talk", segment, 36.0),)))
+        assert 36.0 == pytest.approx(rate_per_s())
+        assert leader.course.attempt is not None
+        assert (Reason.HOT, heard) == (leader.course.attempt.reason, [HotSpotAhead("b")])
+        local_ms[0] += 0.9 * HEEDED_MS
+        await ground.arrange()
+        assert 36.0 == pytest.approx(rate_per_s()), "what is measured is still of the time before"
+        local_ms[0] += 0.1 * HEEDED_MS + REMODEL_EVERY_MS
+        await ground.arrange()
+        assert 18.3 == pytest.approx(rate_per_s(), abs=0.1)
+
+    play(story)
+
+
+def test_a_warning_that_is_of_less_than_is_known_changes_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a host tells is a bound from below; and hosts of before tell nothing."""
+
+    async def story(ground: Ground) -> None:
+        _, local_ms = await warned(ground, monkeypatch)
+        leader = ground.body.leaders["talk"]
+        (segment,) = leader.flow.graph.task_index
+        for second in range(983, 1_000):
+            ground.leaders.heard_row(filtering(segment, second, arrivals=15), second * 1e3)
+        for rates in ((), (SeenRate("talk", segment, 12.0),), (SeenRate("other", segment, 99.0),)):
+            local_ms[0] += WARNED_EVERY_MS
+            ground.leaders.heard_model(near("talk", second=999, rates=rates))
+            assert 0.015 == pytest.approx(leader.flow.sources[0].rate_per_ms)
+
+    play(story)
+
+
+def filtering(segment: str, second: int, *, arrivals: int) -> OperatorMetrics:
+    """One second of the only operator of talk."""
+    blank = row(counting(), "kept", second, arrivals=arrivals, outputs=arrivals)
+    return msgspec.structs.replace(blank, host="b", flow="talk", segment=segment, operator="large")
+
+
+def near(flow: str, *, second: int, in_s: float = 3.0, rates: tuple[SeenRate, ...] = ()) -> Model:
+    """A warning of host b."""
+    body = HotSpotModel(flow, "b", "large", in_s, -5.0, 0.9, (), rates)
+    return Model(f"hotspot/{flow}/b", second, 1, 1, None, 1, 0, body)
 
 
 def test_a_withdrawn_flow_ends_everywhere_and_its_plan_says_so() -> None:

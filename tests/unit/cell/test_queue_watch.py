@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
+from typing import Any, Literal
 
 import pytest
 
 from placement.hotspots import NearParams
 from services.host.cell.near_warnings import AGAIN_S, NearWarnings
 from services.host.cell.queue_watch import Near, QueueWatch, TaskSeen
+from services.host.cell.service import seen_tasks
 from services.host.segment_plan import Input
 from services.host.task_input import TaskInput
+from services.registry.view import RegistryView
 from tests.unit.cell.test_flow_model import counting, row
-from topics.messages import HotSpotModel, Model, Sketch
+from topics.messages import HotSpotModel, Model, Policy, Sketch
 
 PARAMS = NearParams()
 LOOKS = round(1 / PARAMS.look_s)
@@ -199,6 +202,61 @@ def test_a_warning_is_said_at_once_again_after_some_seconds_and_taken_back() -> 
     assert last.in_s is None
     assert [] == told(warnings, [], 200.0)
     assert 1 == warnings.given
+
+
+def test_a_warning_tells_how_fast_who_should_leave_comes_now() -> None:
+    """Of 150 a second, which came as 80 until two seconds before, less what may be chance: never more than comes."""
+    [first] = told(NearWarnings("h", PARAMS), near(), 100.0)
+    [rate] = first.rates
+    assert (("f1", "s1"), rate) == ((rate.flow, rate.segment), first.rate_of("f1"))
+    assert 150.0 - 150.0**0.5 == pytest.approx(rate.per_s, abs=0.1)
+    spots = near_two(4, 7)
+    for each in NearWarnings("h", PARAMS).told(spots, now_ms=1e5):
+        assert isinstance(each.body, HotSpotModel)
+        assert each.body.leavers == tuple(rate.flow for rate in each.body.rates), "of those, and of nobody else"
+
+
+def test_a_rate_is_that_of_all_partitions_where_most_comes() -> None:
+    """A second segment of the flow gets what the first has let through."""
+    first = [replace(task(1), slot=("first", part)) for part in range(2)]
+    host = Host([*first, replace(task(1), slot=("second", 0))])
+    for number in range(50):
+        came = 3 if number < 30 else 7
+        host.now_s += PARAMS.look_s
+        host.tasks = [*(on(each, came=came, done=3) for each in host.tasks[:2]), on(host.tasks[2], came=3, done=3)]
+        found = host.watch.look(host.tasks, now_s=host.now_s)
+    rate = found[0].rates["f1"]
+    assert ("first", pytest.approx(140.0 - 140.0**0.5, abs=0.1)) == (rate.segment, rate.per_s)
+
+
+def test_a_flow_that_is_frozen_is_not_named_to_leave() -> None:
+    """Its leader would look for nothing, and for five seconds nobody else did."""
+    host = Host([replace(task(1), stays=True), task(2)])
+    host.play(3, came=4, done=4)
+    for tasks, leaving in ((host.tasks, ("f2",)), ([replace(each, stays=True) for each in host.tasks], ("f1",))):
+        host.tasks = tasks
+        found = host.play(2, came=8, done=5)[-1]
+        said = NearWarnings("h", PARAMS).told(found, now_ms=1e5)
+        assert ["hotspot/f1/h", "hotspot/f2/h"] == [model.key for model in said]
+        assert isinstance(said[0].body, HotSpotModel)
+        assert leaving == said[0].body.leavers, "if nobody may be moved, each is told of itself"
+
+
+@pytest.mark.parametrize(
+    ("by_file", "laid_down", "stays"),
+    [("auto", None, False), ("freeze", None, True), ("approve", None, True), ("freeze", "auto", False)],
+)
+def test_whose_moves_are_frozen_is_what_a_person_laid_down_else_what_the_file_says(
+    by_file: str, laid_down: Literal["auto"] | None, stays: bool
+) -> None:
+    view = RegistryView()
+    if laid_down is not None:
+        view.take(Policy(subject="flow", name="f", policy=laid_down, changed_ms=1))
+    played = SimpleNamespace(rests=False, waits=False, meter=SimpleNamespace(done=1, worked_us=1.0))
+    graph = SimpleNamespace(spec=SimpleNamespace(qos=SimpleNamespace(latency_ms=None), moves=by_file))
+    plan = SimpleNamespace(segment=SimpleNamespace(id="f.1", operators=("o",)), flow="f", graph=graph)
+    segment: Any = SimpleNamespace(plan=plan, tasks=lambda: {0: played}, lag_of=lambda task: 0)
+    assert [stays] == [each.stays for each in seen_tasks(segment, view)]
 
 
 def test_all_that_are_in_danger_from_a_queue_name_the_same_one_to_leave() -> None:

@@ -118,6 +118,15 @@ def test_where_one_is_not_enough_the_heaviest_go_first() -> None:
     assert ["a", "b"] == movers(outlook, ahead, spots[0]), "0.6 is left for c"
 
 
+def test_who_may_not_be_moved_is_not_told_to_leave() -> None:
+    """It would be named again and again, and nobody else."""
+    outlook = world({("a", "x"): 0.4, ("b", "x"): 0.35, ("c", "x"): 0.3})
+    ahead, spots = warn(outlook, [2.0, 2.0, 2.0])
+    assert ["b", "c"] == movers(outlook, ahead, spots[0], {"a"})
+    assert ["c"] == movers(outlook, ahead, spots[0], {"a", "b"}), "better than nobody"
+    assert [] == movers(outlook, ahead, spots[0], {"a", "b", "c"})
+
+
 def test_the_last_one_need_not_follow_those_who_leave() -> None:
     """Two flows on a host whose queue no leaving empties in time: one goes, the other has the host to itself."""
     outlook = world({("a", "x"): 0.8, ("b", "x"): 0.7}, bound_ms=500.0, backlog_ms=4_000.0)
