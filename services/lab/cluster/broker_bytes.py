@@ -4,14 +4,16 @@ Bytes are those that brokers have written: batches as producers sent them, compr
 fetch is not in it; most topics have one reader, some of the control topics as many as there are hosts.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from services.lab.dataplane.ground import BenchError
 from topics import catalogue
 from topics.topic import Topic
 
@@ -85,8 +87,22 @@ class Messages:
     others: int
 
 
-def control_messages(client: AdminClient) -> Messages:
-    """As the brokers count them: offsets, with the markers of transactions."""
+def control_messages(client: AdminClient, *, timeout_s: float = TIMEOUT_S, pause_s: float = 0.5) -> Messages:
+    """As the brokers count them: offsets, with the markers of transactions.
+
+    Leaders may move meanwhile, and this client's picture of them is then older than the broker's, or newer: asked again.
+    """
+    until_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            return _counted(client)
+        except KafkaException as fault:
+            if time.monotonic() > until_s:
+                raise BenchError(f"brokers do not tell how much is on the control topics: {fault}") from fault
+            time.sleep(pause_s)
+
+
+def _counted(client: AdminClient) -> Messages:
     wanted = {}
     for name, topic in client.list_topics(timeout=TIMEOUT_S).topics.items():
         if use_of(name) in (Use.ANTS, Use.METRICS, Use.LEASES, Use.REGISTRY):

@@ -2,13 +2,18 @@
 
 import asyncio
 import time
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from services.lab.cluster.broker_bytes import Use, growth, logs_under, use_of
+from services.lab.cluster.broker_bytes import Use, control_messages, growth, logs_under, use_of
 from services.lab.cluster.programs.metered_host import IS_CELL, Meter, Metered
 from services.lab.cluster.traffic import Cost, cost_of, rows
+from services.lab.dataplane.ground import BenchError
 from topics import catalogue
 
 
@@ -94,3 +99,35 @@ def test_tasks_of_the_cell_are_metered_with_all_that_they_start() -> None:
         runner.run(both())
     assert 0.02 <= meter.cell_s < meter.tasks_s
     assert 0.04 <= meter.tasks_s
+
+
+class MovingLeaders:
+    """Brokers one of which has just become the leader of a partition: the first question names an epoch too new."""
+
+    def __init__(self, *, fails: int) -> None:
+        self.fails = fails
+
+    def list_topics(self, **_: float) -> SimpleNamespace:
+        return SimpleNamespace(topics={catalogue.ANTS_ROUTING.name: SimpleNamespace(partitions=[0])})
+
+    def list_offsets(self, wanted: dict[TopicPartition, object], **_: float) -> dict[TopicPartition, Future[Any]]:
+        self.fails -= 1
+        answer: Future[Any] = Future()
+        if self.fails >= 0:
+            answer.set_exception(KafkaException(KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH)))
+        else:
+            answer.set_result(SimpleNamespace(offset=7))
+        return dict.fromkeys(wanted, answer)
+
+
+def test_messages_are_counted_while_leaders_move() -> None:
+    """Two minutes of traffic were lost because a leader had moved in the second before."""
+    client: Any = MovingLeaders(fails=2)
+    assert 7 == control_messages(client, pause_s=0.0).ants
+
+
+def test_who_can_not_count_messages_says_so() -> None:
+    """In words, not by a traceback."""
+    client: Any = MovingLeaders(fails=100)
+    with pytest.raises(BenchError, match="brokers do not tell"):
+        control_messages(client, timeout_s=0.0, pause_s=0.0)
