@@ -90,7 +90,7 @@ class Messages:
 def control_messages(client: AdminClient, *, timeout_s: float = TIMEOUT_S, pause_s: float = 0.5) -> Messages:
     """As the brokers count them: offsets, with the markers of transactions.
 
-    Leaders may move meanwhile, and what this client knows of them is then older than the brokers, or newer: asked again.
+    Leaders may move meanwhile; what this client knows of them is then older, or newer, than a broker: it asks again.
     """
     until_s = time.monotonic() + timeout_s
     while True:
