@@ -300,18 +300,18 @@ class Leaders:
         if name in self._led:
             self._body.tell_leader(name, Withdraw())
             await self._chronicle.send(term_of=self._term)
-            if self._body.leaders[name].phase is Phase.WITHDRAWN and self._chronicle.is_told(name):
-                await self._leave(name)
-        else:
-            await self._leases.drop(lease_of(name))
+            if self._body.leaders[name].phase is not Phase.WITHDRAWN or not self._chronicle.is_told(name):
+                return
+        await self._leave(name)
 
     async def _leave(self, name: str) -> None:
         self._retire(name)
+        self._succession.forget(name)
         self._taps.alone.discard(name)
         await self._leases.drop(lease_of(name))
 
     def _retire(self, name: str) -> None:
-        self._body.retire(name)
+        self._succession.pause(name)
         self._led.pop(name, None)
         self._turns.forget(name)
         self._chronicle.forget(name)

@@ -5,7 +5,7 @@ from placement.leader_events import Published
 from placement.leader_phases import Phase
 from services.host.cell.turns import PLACING_MAX
 from services.registry.lease import lease_of
-from tests.unit.cell.ground import Ground, plan_for, play, revision
+from tests.unit.cell.ground import COUNTED, Ground, plan_for, play, revision
 from tests.unit.registry_messages import move_record
 from topics.messages import Decision, HotSpotModel, Model
 
@@ -70,9 +70,9 @@ def test_a_withdrawn_flow_ends_everywhere_and_its_plan_says_so() -> None:
         await ground.arrange()
         ground.submit(revision(number=2, state="withdrawn"))
         await ground.arrange()
-        assert ("b", Release("talk", 4)) in ground.sent
+        assert ("b", Release("talk", COUNTED)) in ground.sent
         (ended,) = ground.plans()
-        assert ({}, 4, 7) == (ended.hosts, ended.epoch, ended.term)
+        assert ({}, COUNTED, 7) == (ended.hosts, ended.epoch, ended.term)
         assert ((), set()) == (ground.leaders.flows, ground.keeper.wanted)
 
     play(story)
