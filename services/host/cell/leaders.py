@@ -22,6 +22,7 @@ from placement.leader_events import (
     Healed,
     HostLost,
     HotSpotAhead,
+    MovesFrozen,
     PauseTold,
     Proposed,
     Published,
@@ -152,6 +153,7 @@ class Leaders:
                 self._turns.soon(flow, HostLost(host))
             if found:
                 self._turns.soon(flow, Healed())
+        self._tell_frozen(view)
         self._tell_pauses(view)
         self._wishes.take(view, self._led)
         self._turns.give()
@@ -355,6 +357,13 @@ class Leaders:
             self._body.tell_leader(name, FlowChanged(model.flow, looks))
         else:
             led.model = replace(led.model, hops=model.hops)  # brokers and hosts get quicker after their start
+
+    def _tell_frozen(self, view: RegistryView) -> None:
+        """Leaders book no room for what the placement service would not do."""
+        for name, led in sorted(self._led.items()):
+            is_frozen = led.policy(view) == "freeze"
+            if self._body.leaders[name].is_frozen is not is_frozen:
+                self._body.tell_leader(name, MovesFrozen(is_frozen))
 
     def _tell_pauses(self, view: RegistryView) -> None:
         """Leaders weigh a move by what moves have really cost lately; until there was one, by what is assumed."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_words import Terms
 from services.host.cell.predictions import Predictions
+from services.registry.view import RegistryView
 from topics.flow.graph import FlowGraph
 from topics.messages import SegmentTap, VainTry
 
@@ -43,6 +44,11 @@ class Led:
     def name(self) -> str:
         """The flow's."""
         return self.graph.spec.name
+
+    def policy(self, view: RegistryView) -> str:
+        """What becomes of its plans: as a person has laid down, else as its file says."""
+        ruled = view.policies.get(("flow", self.name))
+        return ruled.policy if ruled is not None else self.graph.spec.moves
 
     def terms(self, leader: str, now_ms: int) -> Terms:
         """What a plan rests on that its leader makes now."""

@@ -1,5 +1,8 @@
 """Who leads a flow, who waits for whom, and what leaders hear and tell."""
 
+import msgspec
+import pytest
+
 from placement.ants.enforcement import Release
 from placement.leader_events import Published
 from placement.leader_phases import Phase
@@ -7,7 +10,7 @@ from services.host.cell.turns import PLACING_MAX
 from services.registry.lease import lease_of
 from tests.unit.cell.ground import COUNTED, Ground, plan_for, play, revision
 from tests.unit.registry_messages import move_record
-from topics.messages import Decision, HotSpotModel, Model
+from topics.messages import Decision, HotSpotModel, Model, Policy
 
 
 def test_the_host_of_the_first_source_leads_once_it_has_the_lease() -> None:
@@ -148,5 +151,28 @@ def test_leaders_weigh_moves_by_what_moves_have_really_cost() -> None:
         ground.view.moves["m"] = move_record("other", "other.s", actual_pause_ms=900.0, unread_changes=0)
         await ground.arrange()
         assert 900.0 == ground.body.leaders["talk"].course.weighing.damping.pause_ms
+
+    play(story)
+
+
+@pytest.mark.parametrize("by_person", [True, False])
+def test_a_leader_hears_whether_its_flow_may_move(by_person: bool) -> None:
+    """By a person's word or by the flow's file; whoever leads next hears it before its first ants leave."""
+
+    async def story(ground: Ground) -> None:
+        ground.run("b", term=7)
+        if by_person:
+            ground.view.take(Policy(subject="flow", name="talk", policy="freeze", changed_ms=1))
+        else:
+            flow = ground.view.flows["talk"]
+            ground.submit(msgspec.structs.replace(flow, text=f"moves: freeze{flow.text}"))
+        await ground.arrange()
+        assert ground.body.leaders["talk"].is_frozen
+        ground.keeper.terms[lease_of("talk")] = 8
+        await ground.arrange()
+        assert ground.body.leaders["talk"].is_frozen
+        ground.view.take(Policy(subject="flow", name="talk", policy="auto", changed_ms=2))
+        await ground.arrange()
+        assert not ground.body.leaders["talk"].is_frozen
 
     play(story)
