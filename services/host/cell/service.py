@@ -359,6 +359,7 @@ class CellService:
 
     async def _mend_bookings(self, surface: Surface) -> None:
         cell, view = self.body.cell, self._view
+        self.body.set_off(cell.expire(now_ms=brain_ms()))
         for release in ended_here(cell, view.flows, view.plans):
             self.body.set_off(cell.hear(release, now_ms=brain_ms(), rng=self.body.chance(self._host)))
         for name, plan in sorted(view.plans.items()):
