@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
+import pytest
+
 from placement.ants.surroundings import Digest
 from placement.cell_ledger import Booking, State
 from placement.queueing import Load
@@ -14,7 +16,8 @@ from services.host.publisher import Publisher
 from services.host.reports import Identity, Reports
 from services.process.clock import BrokerClock
 from services.registry.view import RegistryView
-from tests.unit.cell.ground import revision
+from tests.unit.cell.ground import plan_for, revision
+from tests.unit.cell.test_bookings_and_rows import FLOW, row
 from topics.ants.envelope import Travelling
 
 
@@ -48,7 +51,7 @@ class Survey:
 
     async def look(self) -> None:
         """What a second brings to the bookings."""
-        self.service._measure_background()
+        self.service._measure_load()
         await self.service._mend_bookings(Surface({"mid": "r", "near": "r"}, {"mid": 1.0, "near": 1.0}, True))
 
     def told_rho(self) -> list[float]:
@@ -80,5 +83,28 @@ def test_room_that_was_promised_for_too_long_is_given_up_though_nobody_comes() -
         assert [0.4] == survey.told_rho()
         await survey.look()
         assert 1 == len(survey.told_rho()), "once"
+
+    play(story)
+
+
+def test_what_runs_again_after_a_start_weighs_what_it_takes() -> None:
+    """It is booked at a guess; a busy host would look empty until an ant of that flow came, which may be for hours."""
+
+    async def story(survey: Survey) -> None:
+        flow = survey.view.flows["talk"] = revision()
+        survey.view.plans["talk"] = plan_for(flow, "mid")
+        await survey.look()
+        (guess,) = survey.cell.ledger.bookings()
+        assert guess.load.rho < 0.1
+        survey.reports.rows = [row(1, arrivals=1_000, busy_us=800_000.0)]
+        await survey.look()
+        await survey.look()
+        assert (0.8, 0.8) == (pytest.approx(survey.cell.ledger.load().rho), pytest.approx(survey.told_rho()[-1]))
+        assert 2 == len(survey.told_rho()), "the guess, and what it takes"
+        assert survey.cell.ledger.background.rho == 0.0, "it counts once"
+        survey.cell.flow_changed(FLOW)
+        known = survey.cell.ledger.load().rho
+        await survey.look()
+        assert known == survey.cell.ledger.load().rho < 0.8, "its leader knows more, what is coming say"
 
     play(story)
