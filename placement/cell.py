@@ -219,6 +219,16 @@ class Cell:
         self.ledger.measure(background)
         return [*self.tell(), *self._alarm(before_ms)]
 
+    def expire(self, *, now_ms: float) -> list[Send]:
+        """Give up room that was promised for too long, and say so: to a host that looks full nobody comes who would."""
+        return self.tell() if self.ledger.expire(now_ms=now_ms) else []
+
+    def weigh(self, flow: str, load: Load) -> list[Send]:
+        """What a flow takes here, whose load was guessed."""
+        before_ms = wait_ms(self.ledger.load())
+        self.ledger.weigh(flow, load)
+        return [*self.tell(), *self._alarm(before_ms)]
+
     def flow_changed(self, flow: Flow, *, told_by_leader: bool = False) -> list[Send]:
         """The rates of a flow that has tasks here were measured anew. Its own leader, if it told, looks already."""
         before_ms = wait_ms(self.ledger.load())

@@ -43,6 +43,8 @@ class Booking:
     """Where the flow's leader lives; it hears when this host becomes crowded."""
     serves: tuple[Serving, ...] = ()
     """The tasks among these that other flows may tap; how old their messages are is measured once they run."""
+    is_guess: bool = False
+    """The load is not what anybody has measured: the host has started again, and no ant of the flow has come since."""
 
 
 class Ledger:
@@ -96,7 +98,13 @@ class Ledger:
         """A flow's rates changed: its bookings weigh what they now weigh, room or not."""
         for key, booking in sorted(self._bookings.items()):
             if key[0] == flow:
-                self._set(replace(booking, load=load_of_mask(booking.mask)))
+                self._set(replace(booking, load=load_of_mask(booking.mask), is_guess=False))
+
+    def weigh(self, flow: str, load: Load) -> None:
+        """What was guessed of a flow weighs what the host itself sees of it, until its leader's ant knows better."""
+        for booking in self.bookings():
+            if booking.flow == flow and booking.is_guess:
+                self._set(replace(booking, load=load))
 
     def reserve(self, booking: Booking) -> str | None:
         """Promise room until the booking expires; why not, if there is none.

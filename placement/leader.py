@@ -27,6 +27,7 @@ from placement.leader_events import (
     HotSpotAhead,
     LeaderEffect,
     Lingers,
+    MovesFrozen,
     NotCarriedOut,
     PauseTold,
     Place,
@@ -86,6 +87,7 @@ class Leader:
             Healed: self._on_healed,
             FlowChanged: self._on_flow_changed,
             PauseTold: self._on_pause_told,
+            MovesFrozen: self._on_moves_frozen,
             NotCarriedOut: self._on_not_carried_out,
             Crowded: self._on_crowded,
             HotSpotAhead: self._on_hot_spot_ahead,
@@ -123,6 +125,11 @@ class Leader:
     def running(self) -> dict[int, str]:
         """Task -> host of the plan that runs."""
         return self.standing.running
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it has heard that the flow is to stay where it runs."""
+        return self.course.weighing.damping.is_frozen
 
     def debt_ms(self, *, now_ms: float) -> float:
         """For how long the next round of ants is not earned yet: it is owed before only if something happens."""
@@ -227,6 +234,11 @@ class Leader:
     def _on_pause_told(self, event: PauseTold, _: float) -> list[LeaderEffect]:
         self.course.weighing.damping.pause_ms = event.pause_ms
         return []
+
+    def _on_moves_frozen(self, event: MovesFrozen, now_ms: float) -> list[LeaderEffect]:
+        """It goes on looking and tells what it finds, but books nothing: the room would be kept for nobody."""
+        self.course.weighing.damping.is_frozen = event.frozen
+        return self.course.stay(now_ms=now_ms) if event.frozen and self.phase is Phase.ENFORCING else []
 
     def _on_not_carried_out(self, event: NotCarriedOut, now_ms: float) -> list[LeaderEffect]:
         """Not of a plan before the present one; and who must find another place anyway needs no other reason to."""

@@ -42,10 +42,8 @@ from placement.model import Flow, Plan
 CourseNews = TimerFired | RoutingAntReturned | ScoutReport | ScoutFailed | Measured | Enforced | TapAnswered
 """What a course waits for: its own timers and ants, and the answers to what it asked."""
 
-
 _PAUSE_SPREAD = 0.5
 """A pause after giving up is drawn from half of it to one and a half."""
-
 
 _UNHEARD_MAX = 4
 """A leader that tries every few seconds has no older ones whose room has not run out."""
@@ -178,6 +176,12 @@ class Course:
         self.rounds.earn(self._flow, standing.where, now_ms=now_ms)
         assert standing.plan is not None
         return self.rest([*told, Corrected(standing.plan, news.why)], now_ms=now_ms)
+
+    def stay(self, *, now_ms: float) -> list[LeaderEffect]:
+        """What is being carried out is given up, unless the flow needs another place."""
+        assert self.attempt is not None
+        optional = self.weighing.can_compare(self.attempt.reason)
+        return self.rest(self._abandon_enforcement(), now_ms=now_ms) if optional else []
 
     def linger(self) -> list[LeaderEffect]:
         """The flow runs on unchanged for those who tap it."""

@@ -3,6 +3,7 @@
 Hysteresis: the new cost times beta must still be below the present one. Cool-down: no task goes back to a host it has
 just left, not even from an overloaded one; scouts look for a third. Nor to one that it was sent to in vain, for a time
 that doubles. Worth: what the moved tasks' pause costs must be less than what the move gains while it is likely to last.
+Frozen: a person wants the flow to stay where it runs.
 """
 
 import math
@@ -15,6 +16,8 @@ AT_HOME = "it is where the flow already runs"
 """Why a flow does not move if the best place that ants found is its own."""
 UNASKED = "nobody could tell what it costs where it runs; it is asked again"
 """Why a flow does not move while the ant that asks for its present cost is not back."""
+FROZEN = "its moves are frozen; else it would go where ants found a better place"
+"""Why a flow does not move whose plans nobody carries out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Damping:
         self._params = params
         self.pause_ms = params.pause_ms
         """Of a moved task: assumed, until somebody has measured it."""
+        self.is_frozen = False
+        """Nobody would carry a move out (decision 359)."""
         self._cool_ms = params.cool_down_rounds * params.watch_every_ms
         self._left_ms: dict[tuple[int, str], float] = {}
         self._in_vain: dict[tuple[int, str], tuple[float, float]] = {}
@@ -74,7 +79,11 @@ class Damping:
         self._in_vain = {move: span for move, span in self._in_vain.items() if now_ms < span[0] + most_ms}
 
     def objection(self, comparison: Comparison, *, beta: float, now_ms: float) -> str | None:
-        """Why not to move; None if the move is worth it."""
+        """Why not to move; None if the move is worth it, and may be."""
+        found = self._not_worth_it(comparison, beta=beta, now_ms=now_ms)
+        return FROZEN if found is None and self.is_frozen else found
+
+    def _not_worth_it(self, comparison: Comparison, *, beta: float, now_ms: float) -> str | None:
         now_cost, new_cost = comparison.now_ms_cost, comparison.new_ms_cost
         if not comparison.moves or math.isnan(now_cost):
             return UNASKED if comparison.moves else AT_HOME

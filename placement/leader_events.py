@@ -121,6 +121,13 @@ class PauseTold:
 
 
 @dataclass(frozen=True, slots=True)
+class MovesFrozen:
+    """Whether nobody would carry out a plan by which the flow moves, as long as it runs (decision 359)."""
+
+    frozen: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NotCarriedOut:
     """All is quiet, and the flow does not run as its plan of that epoch says; the registry is right (decision 320)."""
 

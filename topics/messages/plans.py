@@ -60,7 +60,7 @@ class VainTry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class CommittedPlan(Message, frozen=True, kw_only=True):
     """The newest plan of a flow at one of its revisions. `hosts` says where each segment runs; none: the flow ended.
 
-    - `epoch` counts a flow's plans and never starts again; `hash` is what a person approves;
+    - `epoch` counts a flow's plans, with gaps, and never starts again; `hash` is what a person approves;
     - `cost_ms` is what leaders compare: weighted latency and the impact on other flows. `latency_ms` is the flow's own;
     - `basis`: of each input of the prediction, such as `packets.rate_per_ms` or `delays`, where it came from;
     - `leader` held the flow's lease at `term`: of two plans the one of the later term counts, then the later epoch;

@@ -49,8 +49,7 @@ def told_otherwise(
         return None
     why_look = leader.standing.why_look()
     if why_look is Reason.WATCH:
-        policy = view.flow_policy(led.name, otherwise=led.graph.spec.moves)
-        return compared(view, plan, policy, live=live, now_ms=now_ms)
+        return compared(view, plan, led.policy(view), live=live, now_ms=now_ms)
     return placed_anew(view, plan, live=live) if why_look is Reason.LOST else None
 
 

@@ -22,6 +22,7 @@ from placement.leader_events import (
     Healed,
     HostLost,
     HotSpotAhead,
+    MovesFrozen,
     PauseTold,
     Proposed,
     Published,
@@ -154,6 +155,7 @@ class Leaders:
                 self._turns.soon(flow, HostLost(host))
             if found:
                 self._turns.soon(flow, Healed())
+        self._tell_frozen(view)
         self._tell_pauses(view)
         self._wishes.take(view, self._led)
         self._turns.give()
@@ -309,18 +311,18 @@ class Leaders:
         if name in self._led:
             self._body.tell_leader(name, Withdraw())
             await self._chronicle.send(term_of=self._term)
-            if self._body.leaders[name].phase is Phase.WITHDRAWN and self._chronicle.is_told(name):
-                await self._leave(name)
-        else:
-            await self._leases.drop(lease_of(name))
+            if self._body.leaders[name].phase is not Phase.WITHDRAWN or not self._chronicle.is_told(name):
+                return
+        await self._leave(name)
 
     async def _leave(self, name: str) -> None:
         self._retire(name)
+        self._succession.forget(name)
         self._taps.alone.discard(name)
         await self._leases.drop(lease_of(name))
 
     def _retire(self, name: str) -> None:
-        self._body.retire(name)
+        self._succession.pause(name)
         self._led.pop(name, None)
         self._turns.forget(name)
         self._chronicle.forget(name)
@@ -366,6 +368,13 @@ class Leaders:
             self._body.tell_leader(name, FlowChanged(model.flow, looks))
         else:
             led.model = replace(led.model, hops=model.hops)  # brokers and hosts get quicker after their start
+
+    def _tell_frozen(self, view: RegistryView) -> None:
+        """Leaders book no room for what the placement service would not do."""
+        for name, led in sorted(self._led.items()):
+            is_frozen = led.policy(view) == "freeze"
+            if self._body.leaders[name].is_frozen is not is_frozen:
+                self._body.tell_leader(name, MovesFrozen(is_frozen))
 
     def _tell_pauses(self, view: RegistryView) -> None:
         """Leaders weigh a move by what moves have really cost lately; until there was one, by what is assumed."""

@@ -8,6 +8,7 @@ from services.host.cell.flow_model import FlowModel
 from services.host.cell.plan_words import Terms
 from services.host.cell.predictions import Predictions
 from services.host.cell.seen_rates import Seen
+from services.registry.view import RegistryView
 from topics.flow.graph import FlowGraph
 from topics.messages import SegmentTap, VainTry
 
@@ -46,6 +47,10 @@ class Led:
     def name(self) -> str:
         """The flow's."""
         return self.graph.spec.name
+
+    def policy(self, view: RegistryView) -> str:
+        """What becomes of its plans: as a person has laid down, else as its file says."""
+        return view.flow_policy(self.name, otherwise=self.graph.spec.moves)
 
     def terms(self, leader: str, now_ms: int) -> Terms:
         """What a plan rests on that its leader makes now."""

@@ -17,7 +17,7 @@ from placement.leader import Leader
 from placement.queueing import Stream
 from placement.served import served_flow
 from services.host.cell.body import CellBody, Decided, brain_ms
-from services.host.cell.bookings import book, ended_here, is_missing
+from services.host.cell.bookings import LOAD_CHANGE, better_known, book, ended_here, is_missing
 from services.host.cell.broker_trips import broker_rows
 from services.host.cell.delays import Delays, has_changed, is_broker
 from services.host.cell.flow_model import model_flow
@@ -60,8 +60,6 @@ RETELL_EVERY_MS = 60_000.0
 """What a host tells of itself may get lost; so it is told again, changed or not."""
 FULL = Stream(1.0, 1.0, 1.0, 1.0, 0.0).load(1.0)
 """A host on which ants find no room at any price."""
-BACKGROUND_CHANGE = 0.02
-"""Utilisation by what no plan put here is told to the cell when it changed by this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +303,7 @@ class CellService:
             if self._host in surface.regions:  # else it has only just registered
                 self._relink(surface)
                 await self._remember()
-                self._measure_background()
+                self._measure_load()
                 await self._mend_bookings(surface)
                 await self.leaders.arrange(self._view, surface)
             try:
@@ -347,18 +345,24 @@ class CellService:
             count = await self.store.restore()
             log.info("pheromone read back", vectors=count)
 
-    def _measure_background(self) -> None:
-        """What runs here without a plan of ants, because a person placed it; a host that is to be drained is full."""
+    def _measure_load(self) -> None:
+        """What runs here without a plan of ants, because a person placed it; a host that is to be drained is full.
+
+        And what runs here by a plan, but was booked anew after a start.
+        """
         policy = self._view.policies.get(("host", self._host))
         booked = {booking.flow for booking in self.body.cell.ledger.bookings()}
         strange = [row for row in self._reports.rows if row.flow not in booked]
         is_drained = policy is not None and policy.policy == "drained"
         load = FULL if is_drained else load_of_rows(strange, self.body.cell.capacity)
-        if abs(load.rho - self.body.cell.ledger.background.rho) >= BACKGROUND_CHANGE:
+        if abs(load.rho - self.body.cell.ledger.background.rho) >= LOAD_CHANGE:
             self.body.set_off(self.body.cell.measure(load, now_ms=brain_ms()))
+        for flow, load in better_known(self.body.cell, self._reports.rows).items():
+            self.body.set_off(self.body.cell.weigh(flow, load))
 
     async def _mend_bookings(self, surface: Surface) -> None:
         cell, view = self.body.cell, self._view
+        self.body.set_off(cell.expire(now_ms=brain_ms()))
         for release in ended_here(cell, view.flows, view.plans):
             self.body.set_off(cell.hear(release, now_ms=brain_ms(), rng=self.body.chance(self._host)))
         for name, plan in sorted(view.plans.items()):

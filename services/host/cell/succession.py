@@ -3,7 +3,8 @@
 A leader that takes a flow over begins with what the registry knows, the running plan, its epoch and what plans did not
 get, and publishes that plan under its own term: what the leader before may still have on its way then counts for
 nothing. Another one follows here, too, where the flow has changed, a person has approved a plan or others have placed
-what was lost: a leader has its flow and its plan from birth. Whoever follows, epochs count on.
+what was lost: a leader has its flow and its plan from birth. Whoever follows, epochs count on, also from those that
+came to nothing and that the registry never heard of.
 """
 
 import math
@@ -27,6 +28,10 @@ from topics.messages import CommittedPlan
 
 log = structlog.get_logger(__name__)
 
+EPOCHS_A_TERM = 1_000
+"""The epochs of a term begin at its number times this. A term is an offset in the log of leases, to which every holder
+writes once a second: no leader books so often (decision 358)."""
+
 
 class Succession:
     """Of the leaders of one host: each of its methods lets a new leader live in the body. `plan`: the registry's."""
@@ -45,12 +50,15 @@ class Succession:
         self._chronicle = chronicle
         self._params = params
         self._now_ms = now_ms
+        self._counted: dict[str, int] = {}
+        """Flow -> the last epoch of its last leader here, who may come back in the same term."""
 
     def begin(self, led: Led, plan: CommittedPlan | None, surface: Surface) -> None:
         """Take a flow over with what the registry knows of it."""
         name, running = led.name, _running(plan, led)
         led.in_vain = plan.in_vain if plan is not None and plan.revision == led.revision else ()
-        self._lead(led, surface, last_epoch=plan.epoch if plan is not None else 0, running=running)
+        known = (plan.epoch if plan is not None else 0, led.term * EPOCHS_A_TERM, self._counted.pop(name, 0))
+        self._lead(led, surface, last_epoch=max(known), running=running)
         if plan is not None and running is not None and plan.term < led.term:
             self._chronicle.taken_over(msgspec.structs.replace(plan, term=led.term, leader=self._body.host))
         log.info("leads a flow", flow=name, revision=led.revision, term=led.term, takes_over=running is not None)
@@ -62,6 +70,17 @@ class Succession:
             self._turns.soon(name, HostLost(host))
         if not gone:
             self._look_around_later(name)
+
+    def pause(self, flow: str) -> None:
+        """The flow is not led here at the moment. A lease that was thought lost may turn out to be held."""
+        leader = self._body.leaders.get(flow)
+        if leader is not None:
+            self._counted[flow] = leader.epoch
+        self._body.retire(flow)
+
+    def forget(self, flow: str) -> None:
+        """The lease is given up: whoever leads the flow next does so in another term."""
+        self._counted.pop(flow, None)
 
     def replace(self, led: Led, surface: Surface) -> None:
         """The user changed the flow, or it taps something else: what was booked ends, and it is placed as it is now."""

@@ -14,6 +14,7 @@ from services.host.cell.body import CellBody, Decided
 from services.host.cell.delays import Delays
 from services.host.cell.leaders import Leaders
 from services.host.cell.led import Surface
+from services.host.cell.succession import EPOCHS_A_TERM
 from services.registry.lease import lease_of
 from services.registry.view import RegistryView
 from tests.unit.registry_messages import committed_plan, move_record
@@ -41,6 +42,8 @@ operators:
 sinks:
   out: {input: large, topic: out, at: b}
 """
+COUNTED = 7 * EPOCHS_A_TERM
+"""What a leader of term 7 counts on from."""
 REGIONS = {"a": "r", "b": "r", "c": "r"}
 BUDGET = "a pause of 900 ms is predicted, and flow talk allows 500 ms"
 

@@ -16,7 +16,7 @@ from services.host.cell.bookings import book, ended_here, is_missing
 from services.host.cell.carried_out import UNAPPROVED_MS, UNBEGUN_MS, compared
 from services.registry.told_latency import told_latency
 from services.registry.view import RegistryView
-from tests.unit.cell.ground import BUDGET, Ground, in_vain, placed, play
+from tests.unit.cell.ground import BUDGET, COUNTED, Ground, in_vain, placed, play
 from tests.unit.registry_messages import committed_plan, move_record
 from topics.messages import Policy
 
@@ -176,9 +176,9 @@ def test_a_leader_learns_where_its_flow_runs_and_publishes_that() -> None:
         await ground.arrange()
         await ground.arrange()
         leader = ground.body.leaders["talk"]
-        assert ({0: "b"}, 5, Phase.RESTING) == (leader.running, leader.epoch, leader.phase)
+        assert ({0: "b"}, COUNTED + 1, Phase.RESTING) == (leader.running, leader.epoch, leader.phase)
         (plan,) = ground.plans()
-        assert ({"b"}, wanted.hash, 5, 7, ()) == (
+        assert ({"b"}, wanted.hash, COUNTED + 1, 7, ()) == (
             set(plan.hosts.values()),
             plan.corrects,
             plan.epoch,
@@ -246,7 +246,7 @@ def test_a_leader_whose_first_plan_nobody_approved_looks_for_a_place_anew() -> N
         ground.is_lagging = False
         await ground.arrange()
         assert (Phase.SEARCHING, None) == (ground.body.leaders["talk"].phase, ground.body.leaders["talk"].plan)
-        assert [("b", Release("talk", 4))] == [each for each in ground.sent if isinstance(each[1], Release)]
+        assert [("b", Release("talk", COUNTED))] == [each for each in ground.sent if isinstance(each[1], Release)]
 
     play(story)
 
@@ -262,10 +262,10 @@ def test_cells_keep_room_where_the_flow_runs_and_nowhere_else() -> None:
         cells = {host: Cell(host, 1.0, {}, IMPROVED, delay=lambda a, b: 1.0, direct=True) for host in "bc"}
         cells["c"].ledger.restore(Booking("talk", 4, 1, Load(rho=0.1), State.ACTIVE, 0.0))
         flows, plans = ground.view.flows, {"talk": plan}
-        assert [Release("talk", 5)] == ended_here(cells["c"], flows, plans)
+        assert [Release("talk", plan.epoch)] == ended_here(cells["c"], flows, plans)
         assert (True, False) == (is_missing(cells["b"], plan), is_missing(cells["c"], plan))
         book(cells["b"], plan, ground.body.leaders["talk"].flow)
-        assert cells["b"].ledger.runs("talk", since_epoch=5)
+        assert cells["b"].ledger.runs("talk", since_epoch=plan.epoch)
         assert [] == ended_here(cells["b"], flows, plans)
 
     play(story)

@@ -14,10 +14,10 @@ from services.host.cell.leaders import REMODEL_EVERY_MS, WARNED_EVERY_MS
 from services.host.cell.seen_rates import HEEDED_MS
 from services.host.cell.turns import PLACING_MAX
 from services.registry.lease import lease_of
-from tests.unit.cell.ground import Ground, plan_for, play, revision
+from tests.unit.cell.ground import COUNTED, Ground, plan_for, play, revision
 from tests.unit.cell.test_flow_model import counting, row
 from tests.unit.registry_messages import move_record
-from topics.messages import Decision, HotSpotModel, Model, OperatorMetrics, SeenRate
+from topics.messages import Decision, HotSpotModel, Model, OperatorMetrics, Policy, SeenRate
 
 
 def test_the_host_of_the_first_source_leads_once_it_has_the_lease() -> None:
@@ -179,9 +179,9 @@ def test_a_withdrawn_flow_ends_everywhere_and_its_plan_says_so() -> None:
         await ground.arrange()
         ground.submit(revision(number=2, state="withdrawn"))
         await ground.arrange()
-        assert ("b", Release("talk", 4)) in ground.sent
+        assert ("b", Release("talk", COUNTED)) in ground.sent
         (ended,) = ground.plans()
-        assert ({}, 4, 7) == (ended.hosts, ended.epoch, ended.term)
+        assert ({}, COUNTED, 7) == (ended.hosts, ended.epoch, ended.term)
         assert ((), set()) == (ground.leaders.flows, ground.keeper.wanted)
 
     play(story)
@@ -257,5 +257,28 @@ def test_leaders_weigh_moves_by_what_moves_have_really_cost() -> None:
         ground.view.moves["m"] = move_record("other", "other.s", actual_pause_ms=900.0, unread_changes=0)
         await ground.arrange()
         assert 900.0 == ground.body.leaders["talk"].course.weighing.damping.pause_ms
+
+    play(story)
+
+
+@pytest.mark.parametrize("by_person", [True, False])
+def test_a_leader_hears_whether_its_flow_may_move(by_person: bool) -> None:
+    """By a person's word or by the flow's file; whoever leads next hears it before its first ants leave."""
+
+    async def story(ground: Ground) -> None:
+        ground.run("b", term=7)
+        if by_person:
+            ground.view.take(Policy(subject="flow", name="talk", policy="freeze", changed_ms=1))
+        else:
+            flow = ground.view.flows["talk"]
+            ground.submit(msgspec.structs.replace(flow, text=f"moves: freeze{flow.text}"))
+        await ground.arrange()
+        assert ground.body.leaders["talk"].is_frozen
+        ground.keeper.terms[lease_of("talk")] = 8
+        await ground.arrange()
+        assert ground.body.leaders["talk"].is_frozen
+        ground.view.take(Policy(subject="flow", name="talk", policy="auto", changed_ms=2))
+        await ground.arrange()
+        assert not ground.body.leaders["talk"].is_frozen
 
     play(story)

@@ -1,16 +1,21 @@
 """What a new leader begins with: what the registry knows, what a user changed, or what a person approved."""
 
+import math
+
 import msgspec
 
 from placement.ants.enforcement import Release
+from placement.cell_ledger import Booking, State
 from placement.leader_phases import Phase
+from placement.queueing import IDLE
 from services.host.cell.pins import pin
+from services.registry.lease import lease_of
 from tests.unit.cell.ground import REGIONS, Ground, plan_for, play, revision
 from topics.messages import FlowRevision
 
 
 def test_when_the_source_host_dies_another_leads_with_what_the_registry_knows() -> None:
-    """The plan runs on; its epoch is counted on from, never from the start."""
+    """The plan runs on under its epoch."""
 
     async def story(ground: Ground) -> None:
         flow = next(
@@ -20,7 +25,8 @@ def test_when_the_source_host_dies_another_leads_with_what_the_registry_knows() 
         ground.view.plans[flow.flow] = plan_for(flow, "b")
         await ground.arrange()
         leader = ground.body.leaders[flow.flow]
-        assert (4, {0: "b"}, Phase.RESTING) == (leader.epoch, leader.running, leader.phase)
+        assert leader.plan is not None
+        assert (4, {0: "b"}, Phase.RESTING) == (leader.plan.epoch, leader.running, leader.phase)
         assert [] == ground.sent, "it looks around later, and not together with everybody else"
 
     play(story)
@@ -49,6 +55,45 @@ def test_a_leader_that_takes_over_makes_the_running_plan_its_own() -> None:
     play(story)
 
 
+def test_hosts_that_turned_a_leader_back_take_the_ants_of_the_next_one() -> None:
+    """Epochs that came to nothing are never published, but hosts remember them as ended: whoever counts on from the
+    registry alone is refused for each of them, and its flow stays without a place for as long."""
+
+    async def story(ground: Ground) -> None:
+        ground.submit(revision(), term=6)
+        await ground.arrange()
+        ledger, first = ground.body.cell.ledger, ground.body.leaders["talk"]
+        for _ in range(40):
+            first.course.epoch += 1
+            ledger.cancel("talk", first.epoch)
+        ground.leaders._succession.forget("talk")  # the next one lives on another host
+        ground.keeper.terms[lease_of("talk")] = 7
+        await ground.arrange()
+        heir = ground.body.leaders["talk"]
+        assert heir is not first
+        assert ledger.reserve(Booking("talk", heir.epoch + 1, 1, IDLE, State.RESERVED, math.inf)) is None
+
+    play(story)
+
+
+def test_a_lease_that_turns_out_to_be_held_starts_no_epoch_again() -> None:
+    """A host that stood still for seconds holds its lease for lost, and then reads that it was renewed."""
+
+    async def story(ground: Ground) -> None:
+        ground.run("b", term=7)
+        await ground.arrange()
+        ground.body.leaders["talk"].course.epoch += 40
+        counted = ground.body.leaders["talk"].epoch
+        del ground.keeper.terms[lease_of("talk")]
+        await ground.arrange()
+        assert {} == ground.body.leaders
+        ground.keeper.terms[lease_of("talk")] = 7
+        await ground.arrange()
+        assert counted == ground.body.leaders["talk"].epoch
+
+    play(story)
+
+
 def test_a_leader_that_takes_over_plans_anew_what_ran_on_a_dead_host() -> None:
     """Its predecessor may have died together with it."""
 
@@ -66,11 +111,12 @@ def test_a_new_revision_is_placed_anew_and_the_old_one_ends() -> None:
     async def story(ground: Ground) -> None:
         ground.run("b", term=7)
         await ground.arrange()
+        counted = ground.body.leaders["talk"].epoch
         ground.submit(revision(number=2))
         await ground.arrange()
         leader = ground.body.leaders["talk"]
-        assert ("b", Release("talk", 4)) in ground.sent
-        assert (4, None) == (leader.epoch, leader.plan)
+        assert ("b", Release("talk", counted)) in ground.sent
+        assert (counted, None) == (leader.epoch, leader.plan)
         assert [] == ground.plans(), "a flow that goes on has not ended"
 
     play(story)

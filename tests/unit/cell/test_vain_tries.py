@@ -156,7 +156,9 @@ def test_who_has_got_there_since_may_stay() -> None:
         await learnt(ground)
         plan = ground.plans()[-1]
         (segment,) = plan.hosts
-        ground.view.take(msgspec.structs.replace(plan, epoch=6, hosts={segment: "c"}, hash="approved", corrects=None))
+        ground.view.take(
+            msgspec.structs.replace(plan, epoch=plan.epoch + 1, hosts={segment: "c"}, hash="approved", corrects=None)
+        )
         await ground.arrange()
         assert {0: "c"} == ground.body.leaders["talk"].running
         assert () == barred(ground)
