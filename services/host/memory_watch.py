@@ -17,6 +17,7 @@ from functools import partial
 import psutil
 import structlog
 
+from services.host.ahead import Ahead
 from services.host.seat import OverMemoryError
 from services.host.segment import Segment
 from services.host.standby import REST_S, Standby
@@ -43,11 +44,12 @@ class State:
 
 
 class MemoryWatch:
-    """`run` looks every second, until cancelled."""
+    """`run` looks every second, until cancelled. `ahead`: the records that wait to be processed."""
 
-    def __init__(self, limit_bytes: int, segments: Callable[[], Iterable[Segment]]) -> None:
+    def __init__(self, limit_bytes: int, segments: Callable[[], Iterable[Segment]], ahead: Ahead) -> None:
         self._limit_bytes = limit_bytes
         self._segments = segments
+        self._ahead = ahead
         self._process = psutil.Process(os.getpid())
 
     async def run(self) -> None:
@@ -77,7 +79,12 @@ class MemoryWatch:
                 largest.give_back(told)
                 return
             weighed_bytes += together_bytes
-        log.warning("too much memory, and no state to blame", reason=told, state_mb=weighed_bytes >> 20)
+        log.warning(
+            "too much memory, and no state to blame",
+            reason=told,
+            state_mb=weighed_bytes >> 20,
+            fetched_mb=self._ahead.bytes >> 20,
+        )
 
 
 def _is_to_blame(largest_bytes: int, together_bytes: int, excess_bytes: float) -> bool:

@@ -22,7 +22,6 @@ from services.host.committed import committed_offsets
 from services.host.fetch import BlockConsumer, UnreadableError
 from services.host.lags import Lags
 from services.host.landmarks import Landmarks
-from services.host.memory import Memory
 from services.host.meter import LastReport
 from services.host.seat import Seat
 from services.host.segment_app import SegmentApp
@@ -125,10 +124,6 @@ class Segment:
         standby = self._standbys.pop(partition, None)
         if standby is not None:
             await standby.close()
-
-    def memory(self, partition: int) -> Memory:
-        """What is known of the state of a partition that is followed."""
-        return self._standbys[partition].memory
 
     @property
     def standbys(self) -> tuple[int, ...]:
@@ -334,6 +329,8 @@ class Segment:
                 if fetched:  # these records may belong to a task that is no more: fetch them again
                     self._assign()
                 continue
+            for records in fetched.values():
+                records.ahead = self._context.ahead
             blocks = [tasks[at.partition].fetched(self._names[at.topic], records) for at, records in fetched.items()]
             for block in blocks:
                 await self._app.put(block)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from services.host import memory_watch as watch_module
+from services.host.ahead import Ahead
 from services.host.memory_watch import MemoryWatch
 
 LIMIT = 1_000
@@ -41,7 +42,7 @@ def segment(*, followed: list[Part] = [], rebuilt: list[Part] = [], running: lis
 
 
 def relieved(used_bytes: int, *segments: Any) -> None:
-    MemoryWatch(LIMIT, lambda: segments)._relieve(used_bytes)
+    MemoryWatch(LIMIT, lambda: segments, Ahead())._relieve(used_bytes)
 
 
 def test_a_standby_rests_before_anybody_is_parked() -> None:
@@ -91,7 +92,7 @@ def test_nobody_is_parked_for_garbage(monkeypatch: pytest.MonkeyPatch, garbage_b
         used -= garbage_bytes
 
     async def story() -> None:
-        watch = MemoryWatch(LIMIT, lambda: [segment(running=[Part(1), largest])])
+        watch = MemoryWatch(LIMIT, lambda: [segment(running=[Part(1), largest])], Ahead())
         watch._process = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=used))  # type: ignore[assignment]
         running = asyncio.create_task(watch.run())
         began_s = time.monotonic()
