@@ -31,7 +31,9 @@ def host(
     state_folder: Annotated[
         Path | None, typer.Option(help="For flows with state: disk.", show_default="a temporary folder")
     ] = None,
-    memory_limit: Annotated[int | None, typer.Option(min=64, help="MB; above it the largest state is parked.")] = None,
+    memory_limit: Annotated[
+        int | None, typer.Option(min=64, help="MB; above it standbys rest, then the largest state is parked.")
+    ] = None,
     function_memory: Annotated[
         int, typer.Option(min=64, help="MB that each python operator's process may take.")
     ] = 512,

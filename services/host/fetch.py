@@ -19,6 +19,7 @@ from aiokafka.client import ConnectionGroup
 from aiokafka.consumer.fetcher import READ_COMMITTED, Fetcher, FetchResult
 from aiokafka.errors import CorruptRecordException
 
+from services.host.ahead import Ahead
 from services.host.header_names import KeptRecords
 
 Record = Any
@@ -37,9 +38,10 @@ WEIGHED_MAX = 1_000
 
 
 class Block(list[Record]):
-    """Some records, and about how much memory they take."""
+    """Some records, about how much memory they take, and with whose they count, if with any."""
 
     size_bytes = 0
+    ahead: Ahead | None = None
 
 
 class BlockConsumer(AIOKafkaConsumer):

@@ -14,6 +14,7 @@ from pathlib import Path
 import structlog
 from aiokafka.errors import KafkaError
 
+from services.host.ahead import Ahead
 from services.host.cell.exposition import cell_exposition
 from services.host.cell.service import CellParams, CellService
 from services.host.exposition import exposition
@@ -91,6 +92,7 @@ class Host:
             broker_ms=clock.now_ms,
             isolation=params.isolation,
             pace=Pace(params.slowness),
+            ahead=Ahead(params.memory_limit_bytes),
         )
         self._broker = Broker(params.bootstrap)
         self._publisher = Publisher(params.bootstrap, f"stig.host.{params.name}")
@@ -184,7 +186,8 @@ class Host:
     def _memory_watch(self) -> list[asyncio.Task[None]]:
         if self.params.memory_limit_bytes is None:
             return []
-        return [asyncio.create_task(MemoryWatch(self.params.memory_limit_bytes, self.reports.segments).run())]
+        watch = MemoryWatch(self.params.memory_limit_bytes, self.reports.segments, self._context.ahead)
+        return [asyncio.create_task(watch.run())]
 
     async def _connect(self, stack: contextlib.AsyncExitStack) -> bool:
         """Wait for the cluster, make the shared topics, read the registry; False if asked to stop meanwhile."""

@@ -1,7 +1,8 @@
 """A task's inbox: the blocks that were fetched for it and what else it is told to do, in the order in which they came.
 
-It bounds what is fetched ahead. Small blocks that wait right behind one another leave it together: a batch costs as
-much as a hundred records, so a trickle of records must not become as many batches.
+It bounds what is fetched ahead, for its task and, with others, for the host (`ahead`). Small blocks that wait right
+behind one another leave it together: a batch costs as much as a hundred records, so a trickle of records must not
+become as many batches.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from services.host.ahead import Ahead
 from services.host.fetch import Block, Record
 
 if TYPE_CHECKING:
@@ -55,14 +57,19 @@ class Inbox:
         self._held: Entry | None = None
         self._under_way: Counter[str] = Counter()
         self._under_way_bytes = 0
+        self._ahead: Ahead | None = None
+        """Where the bytes under way count for the host."""
+        self._is_short = False
+        """Whether the host was full when the last block came."""
         self._is_stopped = False
         self._is_closed = False
 
     @property
     def has_room(self) -> bool:
-        """Whether more blocks may be fetched."""
-        most = BYTES_MAX if self._under_way.total() < BLOCKS_MAX else SMALL_BYTES_MAX
-        return self._under_way_bytes < most
+        """Whether more blocks may be fetched. What it says changes only with its own blocks, so that whoever waits for
+        room is woken by `done`; with nothing under way there always is."""
+        has_many = self._is_short or self._under_way.total() >= BLOCKS_MAX
+        return self._under_way_bytes < (SMALL_BYTES_MAX if has_many else BYTES_MAX)
 
     @property
     def is_stopped(self) -> bool:
@@ -88,6 +95,10 @@ class Inbox:
         """This block was fetched, and is on its way."""
         self._under_way[block.input_name] += 1
         self._under_way_bytes += block.records.size_bytes
+        if not self._is_closed and (ahead := block.records.ahead) is not None:
+            self._ahead = ahead
+            ahead.bytes += block.records.size_bytes
+            self._is_short = ahead.is_full
 
     def put(self, entry: Entry) -> None:
         """Behind all others."""
@@ -103,6 +114,9 @@ class Inbox:
     def close(self) -> None:
         """Drop what waits, and what still comes: blocks name their task, so that each would hold the other."""
         self._is_closed, self._held, self._queue = True, None, asyncio.Queue()
+        if self._ahead is not None:
+            self._ahead.bytes -= self._under_way_bytes
+            self._ahead = None
 
     async def next(self, timeout_s: float | None) -> list[FetchedBlock] | Order | Exception:
         """What to do next: blocks of one input, or an order; a commit if nothing comes in time."""
@@ -113,7 +127,10 @@ class Inbox:
         """These blocks are processed."""
         for block in blocks:
             self._under_way[block.input_name] -= 1
-        self._under_way_bytes -= sum(block.records.size_bytes for block in blocks)
+        done_bytes = sum(block.records.size_bytes for block in blocks)
+        self._under_way_bytes -= done_bytes
+        if self._ahead is not None:
+            self._ahead.bytes -= done_bytes
 
     async def _first(self, timeout_s: float | None) -> Entry:
         if self._held is not None:

@@ -85,7 +85,9 @@ def parse(arguments: Sequence[str]) -> tuple[HostParams, str, str]:
     parser.add_argument("--key-file", type=Path, help=f"file with the cluster's key; else {KEY_VARIABLE} has it")
     parser.add_argument("--silent", type=float, default=SILENT_MS / 1e3, help="seconds after which a host is dead")
     parser.add_argument("--state-folder", type=Path, default=TEMPORARY, help="for flows with state: disk")
-    parser.add_argument("--memory-limit", type=int, metavar="MB", help="park the largest state above so much memory")
+    parser.add_argument(
+        "--memory-limit", type=int, metavar="MB", help="above it standbys rest, then the largest state is parked"
+    )
     parser.add_argument("--function-memory", type=_function_memory, default=MEMORY_MB, metavar="MB", help="of each")
     parser.add_argument("--stop-timeout", type=float, default=STOP_TIMEOUT_S, help="seconds that segments may drain")
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")

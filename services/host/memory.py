@@ -18,6 +18,7 @@ from services.host.meter import Meter
 from services.host.replica import Replica
 from services.host.segment_plan import SegmentPlan
 from services.host.snapshot import SnapshotPlace
+from services.host.state_sizes import StateSizes
 from services.operators.calls import Caller
 from services.operators.wiring import segment_program
 from topics.flow import specs
@@ -90,6 +91,17 @@ class Memory:
         """Whether it goes on where it was: a snapshot is not needed any more."""
         return self._replica is not None
 
+    @property
+    def resident_bytes(self) -> int:
+        """About how much of what was read so far is in memory."""
+        sizes = StateSizes(self.program)
+        sizes.restored()
+        return sizes.resident_bytes
+
+    async def empty(self) -> None:
+        """Forget what was read, little by little, while others have their turn."""
+        await gently(self.program.forget())
+
     async def close(self) -> None:
         """Stop reading; what was read stays."""
         if self._closing is not None:
@@ -115,12 +127,12 @@ class Memory:
 
     async def _empty(self) -> None:
         await asyncio.sleep(EMPTY_AFTER_S)
-        await gently(self.program.forget())
+        await self.empty()
 
     async def _opened(self, place: SnapshotPlace | None, *, is_gentle: bool) -> Replica:
         """The replica that goes on where it was, or a new one, which starts from nothing."""
         if self._replica is None:
-            await gently(self.program.forget())
+            await self.empty()
             replica = self._new_replica()
             replica.is_gentle = is_gentle
             try:

@@ -32,7 +32,7 @@ PARKED_COUNTED_MAX = 10
 
 
 class OverMemoryError(Exception):
-    """The host takes too much memory, and this partition has the most state: it is parked at once."""
+    """The host takes too much memory, and this partition is to blame for it: it is parked at once."""
 
 
 AT_ONCE = (OverMemoryError, OffsetsLostError)
@@ -42,7 +42,10 @@ BROKEN = (BrokenFunctionError, FailsOnEverythingError, StateFullError, FirstReco
 
 @dataclass(slots=True)
 class Seat:
-    """The place of one partition: its task, if it runs, and how it is. `origin`: who drains it before we may fence."""
+    """The place of one partition: its task, if it runs, and how it is. `origin`: who drains it before we may fence.
+
+    `rebuilt` is the memory of a task that does not run yet; who sets `refused` then lets it fail with that error.
+    """
 
     partition: int
     epoch: int
@@ -57,6 +60,8 @@ class Seat:
     streaks: Streaks | None = None
     memory: Memory | None = field(default=None, repr=False)
     writer: Writer | None = field(default=None, repr=False)
+    rebuilt: Memory | None = field(default=None, repr=False)
+    refused: asyncio.Future[Exception] | None = field(default=None, repr=False)
     task: Task | None = field(default=None, repr=False)
     running: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -75,6 +80,11 @@ class Seat:
         else:
             self.failures, self.outages = self.failures + 1, 0
         self.reason = str(error) if isinstance(error, BROKEN) else f"{type(error).__name__}: {error}"
+
+    def refuse(self, error: Exception) -> None:
+        """Let it fail while it is made ready."""
+        if self.refused is not None and not self.refused.done():
+            self.refused.set_result(error)
 
     @property
     def has_tries_left(self) -> bool:

@@ -22,14 +22,13 @@ from services.host.committed import committed_offsets
 from services.host.fetch import BlockConsumer, UnreadableError
 from services.host.lags import Lags
 from services.host.landmarks import Landmarks
-from services.host.memory import Memory
 from services.host.meter import LastReport
 from services.host.seat import Seat
 from services.host.segment_app import SegmentApp
 from services.host.segment_plan import SegmentPlan
 from services.host.standby import Standby
 from services.host.streaks import Streaks
-from services.host.takeover import Title, may_fence, recovered
+from services.host.takeover import Title, may_fence, recovered, unless_refused
 from services.host.task import Task
 from services.host.task_context import TaskContext
 from services.host.unending import unending
@@ -130,14 +129,14 @@ class Segment:
         if standby is not None:
             await standby.close()
 
-    def memory(self, partition: int) -> Memory:
-        """What is known of the state of a partition that is followed."""
-        return self._standbys[partition].memory
-
     @property
     def standbys(self) -> tuple[int, ...]:
         """The partitions that this host follows."""
         return tuple(sorted(self._standbys))
+
+    def followed(self) -> dict[int, Standby]:
+        """What follows them."""
+        return self._standbys.copy()
 
     async def own(self, partition: int, epoch: int, origin: str | None = None) -> None:
         """Take a partition over, in the background. With a newer epoch a task that runs here is made anew.
@@ -199,17 +198,10 @@ class Segment:
             task: Task | None = None
             try:
                 task = self._new_task(seat)
-                if not await may_fence(self._title, seat, task.connect()):
-                    return  # fencing would disturb the new owner; the registry's change is on its way to us
-                self._set(seat, "recovering", "fencing")
-                log.info("task recovers", segment=self.plan.segment.id, partition=seat.partition)
-                await task.fence()
-                self._set(seat, "recovering", "catching_up")
-                recover = task.recover(partial(self._committed, landmarks=task.landmarks))
-                restored = await recovered(self._title, seat, recover)
+                restored = await unless_refused(seat, self._made_ready(seat, task))
                 if restored is None:
-                    return
-                seat.task = task
+                    return  # it is not ours any more; the registry's change is on its way to us
+                seat.task, seat.rebuilt = task, None
                 self._assign()
                 self._set(seat, "running")
                 log.info("task runs", segment=self.plan.segment.id, partition=seat.partition, restored=restored)
@@ -223,6 +215,7 @@ class Segment:
                 seat.failed(error, has_committed=task is not None and task.has_come_on)
                 log.warning("task failed", segment=self.plan.segment.id, partition=seat.partition, reason=seat.reason)
             finally:
+                seat.rebuilt = None
                 if seat.task is not None:
                     self.last_reports.append(seat.task.last_report(lag=self.lag(seat.partition) or 0))
                     seat.task = None
@@ -234,6 +227,17 @@ class Segment:
                 return
             await asyncio.sleep(self._pause_s(seat))
 
+    async def _made_ready(self, seat: Seat, task: Task) -> int | None:
+        """How many entries were restored; None where fencing or running would disturb the new owner."""
+        if not await may_fence(self._title, seat, task.connect()):
+            return None
+        self._set(seat, "recovering", "fencing")
+        log.info("task recovers", segment=self.plan.segment.id, partition=seat.partition)
+        await task.fence()
+        self._set(seat, "recovering", "catching_up")
+        recover = task.recover(partial(self._committed, landmarks=task.landmarks))
+        return await recovered(self._title, seat, recover)
+
     async def _leave(self, seat: Seat, task: Task) -> None:
         """Whatever a client has to say about its end, after an outage say: the seat must be able to try again."""
         try:
@@ -242,15 +246,15 @@ class Segment:
             log.warning("task left badly", segment=self.plan.segment.id, partition=seat.partition, error=repr(error))
 
     def _new_task(self, seat: Seat) -> Task:
-        memory, writer = seat.memory, seat.writer
-        seat.memory = seat.writer = None
+        seat.rebuilt = seat.memory or self._context.memory(self.plan, seat.partition)
+        writer, seat.memory, seat.writer = seat.writer, None, None
         return Task(
             self.plan,
             seat.partition,
             seat.epoch,
             self._context,
             on_room=self._on_room,
-            memory=memory,
+            memory=seat.rebuilt,
             writer=writer,
             streaks=seat.streaks,
         )
@@ -329,6 +333,8 @@ class Segment:
                 if fetched:  # these records may belong to a task that is no more: fetch them again
                     self._assign()
                 continue
+            for records in fetched.values():
+                records.ahead = self._context.ahead
             blocks = [tasks[at.partition].fetched(self._names[at.topic], records) for at, records in fetched.items()]
             for block in blocks:
                 await self._app.put(block)

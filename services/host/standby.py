@@ -22,6 +22,9 @@ from services.process.ending import end
 log = structlog.get_logger(__name__)
 
 RETRY_S = 5.0
+REST_S = 600.0
+"""After its host had no room for it, so long until it follows again: longer than a move waits for its target to be
+warm, so that a move which nobody has room for ends instead of filling the host again and again."""
 
 OnRead = Callable[[int, "Standby"], None]
 """Called with a partition when its standby has become ready, whenever it has read since, and when it no longer is."""
@@ -36,6 +39,8 @@ class Standby:
         self.memory = context.memory(plan, partition)
         self.writer = Writer(context.bootstrap, plan.transactional_id(partition), context.writer)
         self.is_ready = False
+        self.rests = False
+        """Whether it has let go of everything, because its host had no room for it."""
         self.lag = 0
         self._plan = plan
         self._partition = partition
@@ -43,20 +48,48 @@ class Standby:
         self._committed = committed
         self._on_read = on_read
         self._following = asyncio.create_task(self._follow())
+        self._before_rest: asyncio.Task[None] | None = None
+
+    @property
+    def resident_bytes(self) -> int:
+        """About how much it holds in memory."""
+        return 0 if self.rests else self.memory.resident_bytes
+
+    def rest(self) -> None:
+        """Let go of what was read, and follow again after a while."""
+        if not self.rests:
+            self.rests = True
+            self._before_rest, self._following = self._following, asyncio.create_task(self._rest())
 
     async def take(self) -> tuple[Memory, Writer]:
         """Follow no longer."""
-        await end([self._following])
+        await self._end()
         if not self._following.cancelled():  # it had ended by itself, so nobody knows whether all was read
             await self.memory.close()
         return self.memory, self.writer
 
     async def close(self) -> None:
         """Follow no longer, and let go of everything."""
-        await end([self._following])
+        await self._end()
         await self.memory.close()
         await self.writer.stop()
         await self.memory.discard()
+
+    async def _end(self) -> None:
+        """Also of what it did before it rests: nobody may read on into what is taken over."""
+        await end([self._following, *([self._before_rest] if self._before_rest is not None else [])])
+
+    async def _rest(self) -> None:
+        """Who takes it meanwhile begins from nothing: the memory is closed before anything of it is forgotten."""
+        assert self._before_rest is not None
+        await end([self._before_rest])
+        self.is_ready = False
+        self._on_read(self._partition, self)
+        await self.memory.close()
+        await self.memory.empty()
+        await asyncio.sleep(REST_S)
+        self.rests, self._before_rest = False, None
+        await self._follow()
 
     async def _follow(self) -> None:
         """Whatever goes wrong costs only the head start: what was read is forgotten, and read again after a while."""

@@ -58,6 +58,20 @@ async def recovered(title: Title, seat: Seat, recover: Awaitable[int]) -> int | 
     return restored if is_ours and title.is_ours(seat.partition, seat.epoch) else None
 
 
+async def unless_refused(seat: Seat, ready: Awaitable[int | None]) -> int | None:
+    """What comes of making a task ready; raises what somebody refuses it with before."""
+    refused = seat.refused = asyncio.get_running_loop().create_future()
+    under_way = asyncio.ensure_future(ready)
+    try:
+        await asyncio.wait([under_way, refused], return_when=asyncio.FIRST_COMPLETED)
+        if not under_way.done():
+            raise refused.result()
+        return under_way.result()
+    finally:
+        seat.refused = None
+        await end([under_way])
+
+
 async def _handed_over(title: Title, seat: Seat) -> None:
     if seat.origin is not None:
         with contextlib.suppress(TimeoutError):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from services.host.ahead import Ahead
 from services.host.memory import TEMPORARY, Memory
 from services.host.pace import FULL_PACE, Pace
 from services.host.segment_plan import SegmentPlan
@@ -23,7 +24,8 @@ def wall_clock_ms() -> int:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What all tasks of a host share. `broker_ms`: the brokers' time, as well as it is known here."""
+    """What all tasks of a host share. `broker_ms`: the brokers' time, as well as it is known here. `ahead`: what is
+    fetched for them and waits."""
 
     bootstrap: str
     allow: tuple[str, ...] = ()
@@ -33,6 +35,7 @@ class TaskContext:
     isolation: IsolationParams = field(default_factory=IsolationParams)
     state_folder: Path = TEMPORARY
     pace: Pace = FULL_PACE
+    ahead: Ahead = field(default_factory=Ahead)
 
     def memory(self, plan: SegmentPlan, partition: int) -> Memory:
         """An empty one."""

@@ -25,7 +25,7 @@ from services.host.task_context import TaskContext
 from services.host.wanted import Terms, Wanted
 from services.process.broker import Broker
 from topics.flow.specs import Python
-from topics.messages import SegmentState
+from topics.messages import SegmentState, SegmentStep
 
 log = structlog.get_logger(__name__)
 
@@ -77,6 +77,8 @@ class Tenant:
         self._leaving: dict[int, asyncio.Task[None]] = {}
         """Partitions that are given up, each by itself: one may take twenty seconds, and others wait for theirs."""
         self._standing_down: set[asyncio.Task[None]] = set()
+        self._unseated: dict[int, int] = {}
+        """Partitions of which something was told though they have no seat, and their epochs then."""
 
     def want(self, wanted: Wanted) -> None:
         """Takes effect as soon as what is under way is done."""
@@ -90,6 +92,7 @@ class Tenant:
         while True:
             self._changed.clear()
             wanted = self._wanted
+            self._take_back(wanted)
             try:
                 await self._settle(wanted)
                 pause_s = RETRY_S_MIN
@@ -210,14 +213,21 @@ class Tenant:
             self._house.reports.remove(segment)
 
     def _tell(self, _segment: Segment, seat: Seat) -> None:
-        if self._house.is_elsewhere(self.segment_id, seat.partition, seat.epoch):
-            # The new owner speaks for it now; our last words could hide its first ones on the compacted topic.
-            self._house.reports.forget(self.segment_id, seat.partition)
-            if seat.state == "stopped":
-                self._house.let_go()
-        else:
-            slot = self.segment_id, seat.partition
-            self._house.reports.state(slot, seat.epoch, seat.state, seat.reason, step=seat.step)
+        self._unseated.pop(seat.partition, None)
+        is_elsewhere = self._tell_of(seat.partition, seat.epoch, seat.state, seat.reason, seat.step)
+        if is_elsewhere and seat.state == "stopped":
+            self._house.let_go()
+
+    def _tell_of(
+        self, partition: int, epoch: int, state: SegmentState, reason: str | None, step: SegmentStep | None = None
+    ) -> bool:
+        """How a partition is, unless it is elsewhere, and whether it is: the new owner speaks for it then; our last
+        words could hide its first ones on the compacted topic."""
+        if self._house.is_elsewhere(self.segment_id, partition, epoch):
+            self._house.reports.forget(self.segment_id, partition)
+            return True
+        self._house.reports.state((self.segment_id, partition), epoch, state, reason, step=step)
+        return False
 
     def _tell_standby(self, _segment: Segment, partition: int, standby: Standby) -> None:
         self._house.reports.standby(
@@ -244,13 +254,18 @@ class Tenant:
             self._unknown_since_s = now_s
         return now_s - self._unknown_since_s < UNKNOWN_S_MAX
 
+    def _take_back(self, wanted: Wanted) -> None:
+        """What was told of partitions that never got a seat, and are not wanted here any more: no seat ends it."""
+        for partition in self._unseated.keys() - wanted.placements.keys():
+            self._tell_of(partition, self._unseated.pop(partition), "stopped", None)
+
     def _park(self, wanted: Wanted, reason: str, state: SegmentState) -> None:
         for partition in wanted.placements:
             if self.segment is None or partition not in self.segment.seats:
                 self._park_one(wanted, partition, reason, state)
 
     def _park_one(self, wanted: Wanted, partition: int, reason: str, state: SegmentState = "parked") -> None:
-        epoch = wanted.placements[partition].epoch
+        epoch = self._unseated[partition] = wanted.placements[partition].epoch
         self._house.reports.state((self.segment_id, partition), epoch, state, reason or "no reason was given")
 
 

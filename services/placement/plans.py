@@ -130,7 +130,6 @@ def _placed(
     situation: Situation,
 ) -> Placement:
     """Another revision may go elsewhere: who ran the one before drains first, as in a move, if it lives."""
-    leaves = before is not None and before.host != target and before.host in situation.live
     return Placement(
         segment=slot[0],
         partition=slot[1],
@@ -141,10 +140,19 @@ def _placed(
         operators=known.operators(slot[0]),
         placed_ms=situation.now_ms,
         standbys=tuple(host for host in before.standbys if host != target) if before is not None else (),
-        origin=before.host if before is not None and leaves else None,
+        origin=_drains(before, target, situation) if before is not None else None,
         plan=plan.hash,
         reads=reads,
         serves=before.serves if before is not None else (),
         promise=before.promise if before is not None else None,
         source_partitions=dict(known.topics),
     )
+
+
+def _drains(before: Placement, target: str, situation: Situation) -> str | None:
+    """Who may still have a batch in hand. In the middle of a move that is not the owner, which waits for its origin and
+    has nothing to drain yet; a host says that it has drained to whoever names it as origin, with whatever epoch."""
+    slot, origin = (before.segment, before.partition), before.origin
+    if origin is not None and origin != target and origin in situation.live and not situation.says(slot, "running"):
+        return origin
+    return before.host if before.host != target and before.host in situation.live else None

@@ -70,7 +70,7 @@ class Bench:
         async with asyncio.timeout(timeout_s):
             for partition in standby.standbys:
                 theirs = owner.seats[partition].task._program.tables
-                ours = standby.memory(partition).program.tables
+                ours = standby.followed()[partition].memory.program.tables
                 while any(theirs[name].data != ours[name].data for name in theirs):
                     await asyncio.sleep(0.02)
 

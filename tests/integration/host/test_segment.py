@@ -274,7 +274,7 @@ def test_a_standby_takes_over_with_what_it_has_followed(bench: Callable[..., Any
             await standby.stand_by(partition)
         assert tuple(stateful.seats) == standby.standbys
         await flow.followed(standby, stateful)
-        followed = {partition: standby.memory(partition) for partition in standby.standbys}
+        followed = {partition: each.memory for partition, each in standby.followed().items()}
         read_before = {partition: memory.entries_read for partition, memory in followed.items()}
         for partition in tuple(stateful.seats):
             await stateful.release(partition)

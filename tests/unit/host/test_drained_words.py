@@ -131,6 +131,20 @@ def test_a_host_that_stops_does_not_wait_for_it(play: Any) -> None:
     assert 2 >= len(play(5, lambda host: host.stop()))
 
 
+def test_who_is_named_again_says_it_again_for_the_newer_epoch(publisher: Publisher) -> None:
+    """Another revision in the middle of a move: its owner waits for the same host as the move's target did."""
+
+    async def story() -> None:
+        one = host()
+        for epoch, owner in ((2, "b"), (3, "c")):
+            one.view.take(msgspec.structs.replace(MINE, epoch=epoch, host=owner))
+            one._hand_over()
+            await asyncio.gather(*one._sending)
+
+    asyncio.run(story())
+    assert [1, 2] == [word.epoch for words in publisher.tried for word in words]
+
+
 def test_of_a_segment_that_ends_only_the_partition_that_has_drained_is_told(publisher: Publisher) -> None:
     """Any news of the registry made the host say that all of them were drained, and their new owners fenced it in the
     middle of a commit: what it had in hand was done twice."""

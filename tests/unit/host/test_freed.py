@@ -2,21 +2,17 @@
 
 import asyncio
 import gc
-import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from services.host import memory as memory_module
-from services.host import memory_watch as watch_module
 from services.host import standby as standby_module
 from services.host.fetch import Block
 from services.host.memory import Memory
-from services.host.memory_watch import MemoryWatch
 from services.host.segment_plan import SegmentPlan, plan_segment
 from services.host.standby import Standby
 from services.host.task import Task
@@ -189,34 +185,3 @@ def test_what_a_standby_read_is_forgotten_little_by_little_when_it_begins_anew(c
     left = asyncio.run(story())
     assert 0 == left[-1]
     assert max(before - after for before, after in pairwise(left)) <= 2_000
-
-
-@pytest.mark.parametrize(("garbage_bytes", "parked"), [(600, []), (100, ["largest"])])
-def test_nobody_is_parked_for_garbage(monkeypatch: pytest.MonkeyPatch, garbage_bytes: int, parked: list[str]) -> None:
-    """Of the 1,500 bytes that are taken, 1,000 are allowed."""
-    told: list[str] = []
-
-    def task(name: str, size: int) -> SimpleNamespace:
-        return SimpleNamespace(resident_bytes=size, fail=lambda _error: told.append(name))
-
-    used = 1_500
-
-    def collect() -> None:
-        nonlocal used
-        used -= garbage_bytes
-
-    async def story() -> None:
-        segment: Any = SimpleNamespace(tasks=lambda: {0: task("small", 1), 1: task("largest", 500)})
-        watch = MemoryWatch(1_000, lambda: [segment])
-        watch._process = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=used))  # type: ignore[assignment]
-        running = asyncio.create_task(watch.run())
-        began_s = time.monotonic()
-        while used == 1_500 and time.monotonic() < began_s + 10:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
-        running.cancel()
-
-    monkeypatch.setattr(watch_module, "LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(watch_module, "gc", SimpleNamespace(collect=collect))
-    asyncio.run(story())
-    assert parked == told

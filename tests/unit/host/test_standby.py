@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from placement.moves import MoveParams
 from services.host import standby as under_test
 from services.host.disk import StateFullError
 from services.host.segment_plan import SegmentPlan, plan_segment
@@ -30,7 +31,7 @@ class Memory:
     def __init__(self, *errors: Exception) -> None:
         self.changelogs = {"counted": "changes"}
         self.is_open = False
-        self.followed = 0
+        self.followed = self.emptied = 0
         self.fail = asyncio.Event()
         self._errors = list(errors)
 
@@ -45,6 +46,14 @@ class Memory:
 
     async def close(self) -> None:
         self.is_open = False
+
+    async def empty(self) -> None:
+        assert not self.is_open, "what is half forgotten must not be gone on with"
+        self.emptied += 1
+
+    @property
+    def resident_bytes(self) -> int:
+        return 0 if self.emptied else 400
 
 
 class Writer:
@@ -129,3 +138,52 @@ def test_what_a_standby_leaves_that_has_ended_is_not_gone_on_with() -> None:
         assert not memory.is_open
 
     asyncio.run(asyncio.wait_for(story(), timeout=30))
+
+
+def test_a_standby_that_there_is_no_room_for_rests_and_then_follows_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made again at once, it would fill the host again. A move that waits for it hears that it is not ready."""
+    monkeypatch.setattr(under_test, "REST_S", 0.05)
+
+    async def story() -> None:
+        memory, told = Memory(), Told()
+        standby = standing_by(memory, told)
+        while told.ready != [True]:
+            await asyncio.sleep(0)
+        assert 400 == standby.resident_bytes
+        standby.rest()
+        standby.rest()
+        assert 0 == standby.resident_bytes, "it is not blamed twice"
+        while told.ready[-1]:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert (1, 1) == (memory.emptied, memory.followed)
+        while memory.followed < 2:
+            await asyncio.sleep(0.01)
+        assert ([True, False, True], False) == (told.ready, standby.rests)
+        await standby.take()
+
+    asyncio.run(asyncio.wait_for(story(), timeout=30))
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_who_takes_over_from_a_standby_that_begins_to_rest_gets_all_or_nothing(turns: int) -> None:
+    """Half of a state would be taken for the whole of it."""
+
+    async def story() -> None:
+        memory, told = Memory(), Told()
+        standby = standing_by(memory, told)
+        while told.ready != [True]:
+            await asyncio.sleep(0)
+        standby.rest()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        taken, _ = await standby.take()
+        assert taken.is_open != bool(memory.emptied)
+        assert 1 == memory.followed
+
+    asyncio.run(asyncio.wait_for(story(), timeout=30))
+
+
+def test_the_rest_of_a_standby_outlasts_the_move_that_waits_for_it() -> None:
+    """So the move is given up, and its target told to follow no longer, before it fills the host again."""
+    assert MoveParams().warming_ms_max / 1_000 < under_test.REST_S

@@ -90,3 +90,11 @@ def test_a_task_tells_its_state_when_it_has_recovered(record: Any, broker: Any) 
         assert KEYS * 102 == task.resident_bytes
 
     asyncio.run(story())
+
+
+def test_a_memory_that_is_still_read_is_weighed_as_far_as_it_is() -> None:
+    """A standby, or a task before it runs, may be what fills the host."""
+    plan = plan_segment(GRAPH, GRAPH.segments[0].id, {"orders": 1, "results": 1})
+    memory = TaskContext("127.0.0.1:1").memory(plan, 0)
+    fill(memory.program, value="x" * 92)
+    assert KEYS * 102 == memory.resident_bytes

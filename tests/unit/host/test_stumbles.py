@@ -9,8 +9,10 @@ from aiokafka import TopicPartition
 
 from services.host import segment as under_test
 from services.host import unending
+from services.host.fetch import Block
 from services.host.seat import Seat
 from services.host.segment import Segment
+from services.host.task_context import TaskContext
 from services.process.ending import end
 
 PATIENCE_S = 5.0
@@ -27,7 +29,7 @@ class Consumer:
 
     async def blocks(self, _wanted: object, *, timeout_ms: int) -> dict[TopicPartition, Any]:
         await asyncio.sleep(0.01)
-        return {TopicPartition("orders", 0): []}
+        return {TopicPartition("orders", 0): Block()}
 
 
 class Task:
@@ -70,6 +72,7 @@ def test_a_segment_that_stumbles_tells_its_tasks_and_goes_on(trips_at: str, monk
         segment.__dict__ |= {
             "seats": {0: Seat(0, 1, task=task)},  # type: ignore[arg-type]
             "assignments": 0,
+            "_context": TaskContext("127.0.0.1:1"),
             "_names": {"orders": "orders"},
             "_consumer": Consumer(),
             "_app": SimpleNamespace(begin=nothing, put=nothing),

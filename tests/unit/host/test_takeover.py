@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.host import takeover
-from services.host.seat import Seat
+from services.host.seat import OverMemoryError, Seat
 from services.host.segment import Segment
 from services.host.takeover import Title
 from services.host.task_context import TaskContext
@@ -52,6 +52,7 @@ class World:
         self.done.append("close")
 
     landmarks = None
+    has_come_on = False
     positions: dict[Any, int] = {}  # noqa: RUF012 - never written
 
 
@@ -138,3 +139,59 @@ def test_who_has_fenced_too_late_does_not_become_the_owner(
     monkeypatch.setattr(world, "fence", frozen_at_the_fence)
     assert "running" not in taken_over(world, plan, drained, tmp_path)
     assert ["connect", "fence", "recover", "close"] == world.done
+
+
+@pytest.mark.parametrize("step", ["drained", "recover"])
+def test_who_is_refused_while_it_is_made_ready_parks_with_the_reason(
+    world: World, plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Its host has no room for it: what it has read so far is closed, and its neighbours run on."""
+
+    async def drained(_partition: int, _epoch: int) -> None:
+        if step == "drained":
+            await asyncio.Event().wait()
+
+    async def recover(_committed: object) -> int:
+        return await asyncio.Event().wait()
+
+    async def story() -> None:
+        told: list[tuple[str, str | None]] = []
+        segment = Segment(
+            plan(),
+            TaskContext("127.0.0.1:1"),
+            data_folder=tmp_path,
+            on_state=lambda _segment, seat: told.append((seat.state, seat.reason)),
+            title=Title(still_ours=world.still_ours, drained=drained),
+        )
+        segment._new_task = lambda _seat: world  # type: ignore[assignment, method-assign, return-value]
+        monkeypatch.setattr(world, "recover", recover)
+        seat = segment.seats[0] = Seat(0, EPOCH, "origin")
+        seat.running = asyncio.create_task(segment._keep_running(seat))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        seat.refuse(OverMemoryError("no room"))
+        seat.refuse(OverMemoryError("again"))
+        while seat.state != "parked":
+            assert not seat.running.done()
+            await asyncio.sleep(0)
+        assert ("parked", "no room. It is tried again in 30 s, and at once when it is assigned again") == told[-1]
+        assert "close" == world.done[-1]
+        seat.refuse(OverMemoryError("it does nothing just now"))
+        await segment.release(0)
+        await segment._consumer.stop()
+
+    asyncio.run(asyncio.wait_for(story(), timeout=20))
+
+
+def test_what_is_being_rebuilt_can_be_weighed(plan: Any, tmp_path: Path) -> None:
+    """The memory limit was blind to it until it ran."""
+
+    async def story() -> None:
+        segment = Segment(plan(), TaskContext("127.0.0.1:1"), data_folder=tmp_path, on_state=lambda *_: None)
+        seat = Seat(0, EPOCH)
+        task = segment._new_task(seat)
+        assert seat.rebuilt is task._memory
+        assert 0 == seat.rebuilt.resident_bytes
+        await segment._consumer.stop()
+
+    asyncio.run(story())

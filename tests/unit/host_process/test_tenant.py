@@ -22,6 +22,8 @@ from topics.flow.file import parse_graph
 NOTES: list[str] = []
 STOOD_DOWN: list[int] = []
 """Partitions of which it was said that they are not followed any more."""
+ELSEWHERE: set[tuple[str, int, int]] = set()
+"""Segments' partitions that have gone to another host, with the epochs they had here."""
 
 
 class Noted:
@@ -68,6 +70,7 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
     """Runs a tenant through steps, each of which changes what is wanted; returns what was reported."""
     NOTES.clear()
     STOOD_DOWN.clear()
+    ELSEWHERE.clear()
     monkeypatch.setattr(tenant_module, "Segment", Noted)
     graph = parse_graph(flow_text)
     trouble = Trouble(plan=plan_segment(graph, graph.segments[0].id, {"orders": 4, "results": 4}))
@@ -87,6 +90,9 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
             def state(self, slot: tuple[str, int], epoch: int, state: str, reason: str | None, **_more: Any) -> None:
                 reported.append(f"{slot[1]}@{epoch} {state}: {reason}")
 
+            def forget(self, _segment: str, partition: int) -> None:
+                reported.append(f"{partition} forgotten")
+
             def stood_down(self, _segment: str, partition: int) -> None:
                 STOOD_DOWN.append(partition)
 
@@ -104,7 +110,7 @@ def story(monkeypatch: pytest.MonkeyPatch, flow_text: str) -> Callable[..., list
                 reports=Reports(),
                 is_ours=lambda *slot: True,
                 still_ours=ours,
-                is_elsewhere=lambda *slot: False,
+                is_elsewhere=lambda *slot: slot in ELSEWHERE,
                 drained=ours,
                 let_go=lambda: None,
                 data_folder=Path("/nowhere"),
@@ -291,3 +297,25 @@ def test_what_was_given_up_badly_is_given_up_again(
         lambda tenant, _: tenant.want(Wanted(flow(), {0: placement(epoch=2)})),
     )
     assert ["release 0", "own 0@2"] == NOTES[3:]
+
+
+def test_what_was_parked_without_a_seat_is_taken_back_when_it_is_not_wanted_any_more(
+    story: Callable, flow: Callable, placement: Callable
+) -> None:
+    """Until it was started again the host told of it every three seconds, over the words of the new owner."""
+
+    def fail(tenant: Tenant, trouble: Trouble) -> None:
+        trouble.error = CannotRunError("no such topic")
+        tenant.want(Wanted(flow(), {each: placement(partition=each) for each in range(3)}))
+
+    def one_moves(tenant: Tenant, _: Trouble) -> None:
+        ELSEWHERE.add(("shop.1", 0, 1))
+        tenant.want(Wanted(flow(), {each: placement(partition=each) for each in (1, 2)}))
+
+    def one_is_mended(tenant: Tenant, trouble: Trouble) -> None:
+        trouble.error = None
+        tenant.want(Wanted(flow(revision=2), {2: placement(partition=2)}))
+
+    told = story(fail, one_moves, one_is_mended, lambda tenant, _: tenant.want(Wanted()))
+    parked = [f"{partition}@1 parked: no such topic" for partition in range(3)]
+    assert [*parked, "0 forgotten", *parked[1:], "1@1 stopped: None", "2@1 stopped: None"] == told

@@ -127,6 +127,33 @@ def test_another_revision_waits_for_nobody_where_it_stays_or_where_nobody_lives(
     assert [("b", None), ("b", None)] == [(each.host, each.origin) for each in office.view.placements.values()]
 
 
+@pytest.mark.parametrize(
+    ("target", "news", "drains"),
+    [("c", "", "a"), ("b", "", "a"), ("a", "", "b"), ("c", "b runs", "b"), ("b", "b runs", None), ("c", "a dies", "b")],
+)
+def test_another_revision_in_the_middle_of_a_move_lets_the_one_drain_that_still_works(
+    office: Any, segment: str, target: str, news: str, drains: str | None
+) -> None:
+    """The move's target, which only waits, said at once that it had drained, and its origin was cut off in a batch."""
+    office.partitions = 1
+    office.running_on("a")
+    office.plan("b", epoch=2)
+    office.look()
+    office.follows("b", 0)
+    office.look()
+    handed = office.view.placements[segment, 0]
+    assert ("b", 2, "a") == (handed.host, handed.epoch, handed.origin)
+    office.view.take(msgspec.structs.replace(handed, revision=0))
+    if news == "b runs":
+        office.says("b", 0, 2)
+    elif news == "a dies":
+        office.lost_since_ms = {"a": office.now_ms}
+    office.plan(target, epoch=3)
+    office.look()
+    after = office.view.placements[segment, 0]
+    assert (target, 3, drains) == (after.host, after.epoch, after.origin)
+
+
 def test_a_former_owner_that_nobody_waits_for_is_let_go(office: Any, pick: Any, segment: str) -> None:
     """`stigmergy assign` that was killed left its name: each start of the new owner would wait for its word again."""
     office.running_on("a")
