@@ -118,8 +118,9 @@ class Carriage:
         """Nobody waits for a former owner whose successor runs, or that is lost. Moves let go of theirs; one of another
         revision, or of a command that was killed, would be waited for again at each start of the new owner."""
         cared_for = self.under_way()
-        for slot, before in sorted(situation.view.placements.items()):
-            if before.origin is None or slot in cared_for:
+        waited_for = [item for item in situation.view.placements.items() if item[1].origin is not None]
+        for slot, before in sorted(waited_for):
+            if slot in cared_for:
                 continue
             if situation.says(slot, "running") or before.origin in situation.lost:
                 after = msgspec.structs.replace(before, origin=None)

@@ -75,11 +75,7 @@ class Situation:
 
     def placed(self, flow: str) -> dict[Slot, Placement]:
         """The flow's partitions that somebody owns."""
-        return {
-            slot: each
-            for slot, each in sorted(self.view.placements.items())
-            if each.flow == flow and each.host is not None
-        }
+        return {slot: each for slot, each in sorted(self.view.placements.of(flow).items()) if each.host is not None}
 
     def says(self, slot: Slot, state: str) -> bool:
         """Whether its present owner has said that it is in this state."""

@@ -171,8 +171,9 @@ def leave_drained(situation: Situation, carriage: Carriage, resting: set[tuple[S
     under_way = carriage.under_way()
     coming = Counter(move.target for move in under_way.values())
     for host in situation.drained():
-        for slot, placement in sorted(situation.view.placements.items()):
-            if placement.host != host or slot in under_way or host in situation.lost or (slot, host) in resting:
+        owned = [item for item in situation.view.placements.items() if item[1].host == host]
+        for slot, placement in sorted(owned):
+            if slot in under_way or host in situation.lost or (slot, host) in resting:
                 continue
             target = situation.best_host(apart_from=frozenset({host}), coming=coming)
             if target is not None:
