@@ -62,7 +62,7 @@ class Instance:
             on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem), keeps=matters
         )
         self._flows = Flows(params.bootstrap, on_read=self._news.set)
-        self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
+        self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max, return_s_max=params.return_s_max)
         self._edge_leaders = EdgeLeaders(
             params.bootstrap,
             by=params.name,
@@ -220,12 +220,12 @@ class Instance:
         now_ms = self._now_ms()
         view = self._view
         owners = {each.host for each in view.placements.values() if each.host is not None}
-        owners |= {host for each in view.placements.values() for host in each.standbys}
+        followers = {host for each in view.placements.values() for host in each.standbys}
         return Situation(
             view=view,
             now_ms=now_ms,
             live=self._watch.live(),
-            lost_since_ms=self._watch.lost(owners | set(view.hosts), now_ms=now_ms),
+            lost_since_ms=self._watch.lost(owners | followers | set(view.hosts), owners=owners, now_ms=now_ms),
             flows=self._flows.known,
             leader_terms={
                 flow: term for flow in view.plans if (term := self._keeper.newest_term(lease_of(flow))) is not None

@@ -67,7 +67,7 @@ class Watch(Part):
     def live(self) -> frozenset[str]:
         return frozenset()
 
-    def lost(self, hosts: set[str], *, now_ms: int) -> dict[str, int]:
+    def lost(self, hosts: set[str], *, owners: set[str], now_ms: int) -> dict[str, int]:
         return {}
 
 

@@ -34,6 +34,17 @@ def test_the_leaders_next_plan_comes_before_the_rule(office: Any) -> None:
     assert [("c", 2), ("c", 2)] == office.owners()
 
 
+def test_a_plan_that_leaves_a_host_waits_while_that_one_may_come_back(office: Any) -> None:
+    """After a power cut the first host to boot takes all others for dead, and plans to run everything by itself."""
+    office.running_on("a")
+    office.live = {"b", "c"}
+    office.plan("c", epoch=2)
+    assert [] == office.look()
+    office.lost_since_ms = {"a": office.now_ms}
+    office.look()
+    assert [("c", 2), ("c", 2)] == office.owners()
+
+
 def test_a_lost_host_sets_few_partitions_in_motion_at_once(office: Any) -> None:
     """With fifty partitions its heirs must not all recover at the same time."""
     office.partitions = 50
