@@ -1,7 +1,7 @@
 """One instance of the placement service: it follows everything, and while it holds the lease it acts.
 
 lease won  ──> fence the former instance ──> read all that was written before ──> look, write, look, write...
-lease lost, or fenced ──> forget what was not written, and wait for the lease again
+lease lost, or a write failed ──> let go of the lease ──> read all anew, as not all was written ──> want it again
 a part has ended ──> let go of the lease, say why, and end: another instance, or this one started again, does better
 """
 
@@ -125,6 +125,8 @@ class Instance:
             if self._keeper.term(LEASE) is not None:
                 await self._act(follower)
                 await self._forget_unwritten(follower)
+                if not self._stop.is_set():
+                    self._keeper.want(LEASE, after_s=CONNECT_PAUSE_S)
 
     async def _connected(self, stack: contextlib.AsyncExitStack) -> RegistryFollower | None:
         """Topics made and all of them read; None if asked to stop meanwhile."""
@@ -157,7 +159,9 @@ class Instance:
         self._news.clear()
 
     async def _act(self, follower: RegistryFollower) -> None:
-        """From the lease to its loss."""
+        """From the lease to its loss, or to the first fault. Then it lets go of it: it has to read the registry anew,
+        which takes long on an old cluster, and another instance knows it. What may still be on its way of a write can
+        do nothing any more once that one has fenced this one, before which it reads nothing and writes nothing."""
         term = self._keeper.term(LEASE)
         writer = FencedWriter(self.params.bootstrap, TRANSACTIONAL_ID)
         try:
@@ -177,9 +181,9 @@ class Instance:
                 await self._until_news()
         except (FencedError, KafkaError) as error:
             log.warning("no longer active", instance=self.params.name, error=repr(error))
-            await asyncio.sleep(CONNECT_PAUSE_S)
         finally:
             self.is_active = False
+            await self._keeper.drop(LEASE)
             await writer.close()
 
     async def _write(self, writer: FencedWriter, entries: list[Entry]) -> None:
