@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from tests.unit.registry_messages import registration
 from topics.messages import Decision
 
 
@@ -81,6 +82,25 @@ def test_what_leaves_a_drained_host_is_spread(office: Any) -> None:
     office.rule("host", "a", "drained")
     office.look()
     assert {"b": 3, "c": 3} == Counter(each.target for each in office.view.moves.values())
+
+
+def test_what_leaves_a_drained_host_stays_in_its_region_while_somebody_there_is_open(office: Any) -> None:
+    """An idle host across the ocean has the fewest partitions, and a flow of 50 ms none of its bound left there."""
+    office.view.take(registration("c", region="across the ocean"))
+    office.running_on("a")
+    office.rule("host", "a", "drained")
+    office.look()
+    assert ["b", "b"] == [each.target for each in office.view.moves.values()]
+
+
+def test_what_leaves_a_drained_host_leaves_its_region_if_nobody_there_is_open(office: Any) -> None:
+    """Its machine is to be shut down."""
+    office.view.take(registration("c", region="across the ocean"))
+    office.running_on("a")
+    office.rule("host", "b", "drained")
+    office.rule("host", "a", "drained")
+    office.look()
+    assert ["c", "c"] == [each.target for each in office.view.moves.values()]
 
 
 def test_everything_leaves_a_drained_host_and_nothing_comes(office: Any, pick: Any) -> None:
