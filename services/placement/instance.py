@@ -15,8 +15,9 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from services.placement.conductor import Conductor
-from services.placement.edge_leaders import MOVED, REFUSED, EdgeLeaders
+from services.placement.edge_leaders import EdgeLeaders
 from services.placement.flows import Flows
+from services.placement.leader_pauses import MOVED, REFUSED
 from services.placement.params import LEASE, TRANSACTIONAL_ID, PlacementParams
 from services.placement.situation import Situation
 from services.placement.watch import Watch
@@ -68,6 +69,7 @@ class Instance:
             by=params.name,
             situation=self._situation,
             term=lambda: self._keeper.term(LEASE) if self.is_active else None,
+            window_ms=params.schedule.window_ms,
         )
         self._keeper = LeaseKeeper(
             params.bootstrap,
