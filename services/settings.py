@@ -34,6 +34,8 @@ LOG_FORMATS = ("auto", "human", "json")
 SILENT_S = 5.0
 """A host reports once a second; one that has missed five reports is taken for gone."""
 SILENT_S_MIN = 2.0
+RETURN_S = 30.0
+"""Machines that lost power together boot within so long of each other."""
 HOST_NAME_LENGTH_MAX = 100
 """Names of two hosts must fit into one name of a figure, such as that of the delay between them."""
 
@@ -73,6 +75,10 @@ class Settings:
     silent_s: float = field(
         default=SILENT_S,
         metadata={"help": "Seconds without a report after which a host is lost, for hosts and placement alike"},
+    )
+    return_s: float = field(
+        default=RETURN_S,
+        metadata={"help": "Seconds more that hosts have to return when all were silent, until half of them are back"},
     )
     listen: str = field(
         default=LOOPBACK, metadata={"help": "Address of /health and /metrics of hosts and placement instances"}
@@ -181,8 +187,9 @@ def _parse(name: str, value: Any, *, where: str) -> Any:
         return _parse_count(name, value, where=where, least=1, most=BROKERS_MAX)
     if name == "models_heap_mb":
         return _parse_count(name, value, where=where, least=HEAP_MB_MIN, most=HEAP_MB_MAX)
-    if name == "silent_s":
-        return _parse_silence(name, value, where=where)
+    if name in ("silent_s", "return_s"):
+        least, such_as = {"silent_s": (SILENT_S_MIN, SILENT_S), "return_s": (0.0, RETURN_S)}[name]
+        return _parse_seconds(name, value, where=where, least=least, such_as=such_as)
     if name in ("demo", "models"):
         return _parse_yes_or_no(name, value, where=where)
     if not isinstance(value, str):
@@ -200,14 +207,14 @@ def _parse_yes_or_no(name: str, value: Any, *, where: str) -> bool:
     return meaning
 
 
-def _parse_silence(name: str, value: Any, *, where: str) -> float:
+def _parse_seconds(name: str, value: Any, *, where: str, least: float, such_as: float) -> float:
     try:
-        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0.0
+        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
     except ValueError:
-        seconds = 0.0
-    if not SILENT_S_MIN <= seconds < float("inf"):
+        seconds = -1.0
+    if not least <= seconds < float("inf"):
         raise SettingsError(
-            f"{where}: {name} is {value!r}, expected seconds, {SILENT_S_MIN:g} or more", f"such as {name} = {SILENT_S}"
+            f"{where}: {name} is {value!r}, expected seconds, {least:g} or more", f"such as {name} = {such_as}"
         )
     return seconds
 

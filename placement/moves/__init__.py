@@ -8,7 +8,7 @@ from placement.moves.facts import Facts, Told
 from placement.moves.move import ENDED, Effect, FollowAtTarget, GiveBack, HandOver, Move, Phase, Release, SkipDrain
 from placement.moves.pause import PauseModel, PauseParams
 from placement.moves.phases import MoveParams, advance, begun
-from placement.moves.schedule import Allowance, Forecast, ScheduleParams, Verdict, is_too_dear, schedule
+from placement.moves.schedule import Allowance, Forecast, ScheduleParams, Verdict, is_too_dear, schedule, spent
 
 __all__ = [
     "ENDED",
@@ -33,4 +33,5 @@ __all__ = [
     "begun",
     "is_too_dear",
     "schedule",
+    "spent",
 ]

@@ -7,6 +7,8 @@ from typing import Literal
 
 from placement.moves.move import Move, Phase
 
+NOTHING: Mapping[tuple[str, int], float] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleParams:
@@ -53,8 +55,11 @@ def schedule(
     *,
     now_ms: int,
     params: ScheduleParams,
+    besides_ms: Mapping[tuple[str, int], float] = NOTHING,
 ) -> list[Verdict]:
     """A verdict for each proposed move, oldest first. `moves`: all that are known, also those that have ended.
+
+    `besides_ms`: how long partitions have paused within the window for what was no move.
 
     A person's own wish (a move with a `request`) is not held to the budget: they have been told the pause.
     A move that breaks the budget now but would not at a quieter time waits: it is looked at again with each look.
@@ -63,7 +68,7 @@ def schedule(
     total = len(under_way)
     busy = Counter(host for move in under_way for host in (move.origin, move.target))
     moving = {move.slot for move in under_way}
-    spent_ms = _spent(moves, now_ms - params.window_ms)
+    spent_ms = spent(moves, since_ms=now_ms - params.window_ms, besides_ms=besides_ms)
     verdicts = []
     for move in sorted(_proposed(moves), key=lambda each: (each.proposed_ms, each.id)):
         predicted_ms = forecasts[move.id].now_ms
@@ -93,9 +98,11 @@ def is_too_dear(
     *,
     now_ms: int,
     params: ScheduleParams,
+    besides_ms: Mapping[tuple[str, int], float] = NOTHING,
 ) -> bool:
     """Whether a move that has begun would break the budget if it handed over now; what it was granted is its own."""
-    spent_ms = _spent((other for other in moves if other.id != move.id), now_ms - params.window_ms)
+    others = (other for other in moves if other.id != move.id)
+    spent_ms = spent(others, since_ms=now_ms - params.window_ms, besides_ms=besides_ms)
     return _over_budget(move, forecast, allowance, spent_ms) is not None
 
 
@@ -118,13 +125,15 @@ def _over_budget(
     return None
 
 
-def _spent(moves: Iterable[Move], since_ms: int) -> dict[tuple[str, int], float]:
-    """How long each partition has paused for moves since then.
+def spent(
+    moves: Iterable[Move], *, since_ms: int, besides_ms: Mapping[tuple[str, int], float] = NOTHING
+) -> dict[tuple[str, int], float]:
+    """How long each partition has paused for moves since then, and `besides_ms` for what was no move.
 
     Of moves under way, what was predicted. One that was given up after it had paused its partition has paused it at
     least until then; one that was given up before has not.
     """
-    spent_ms: dict[tuple[str, int], float] = {}
+    spent_ms = dict(besides_ms)
     for move in moves:
         pause_ms = move.actual_pause_ms if move.actual_pause_ms is not None else move.predicted_pause_ms
         if move.phase is Phase.ABANDONED:

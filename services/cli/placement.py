@@ -29,6 +29,11 @@ def placement(
 
     configure_service_logs(settings.log_level, settings.log_format)
     params = PlacementParams(
-        name=name, bootstrap=address, port=port, listen=settings.listen, silent_s_max=settings.silent_s
+        name=name,
+        bootstrap=address,
+        port=port,
+        listen=settings.listen,
+        silent_s_max=settings.silent_s,
+        return_s_max=settings.return_s,
     )
     raise typer.Exit(run_placement(params))

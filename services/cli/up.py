@@ -171,6 +171,7 @@ def stack_params(settings: Settings) -> StackParams:
         kafka_home=settings.kafka_home,
         cache=settings.cache,
         silent_s=settings.silent_s,
+        return_s=settings.return_s,
     )
 
 

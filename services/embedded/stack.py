@@ -33,7 +33,7 @@ from services.embedded.redis_server import prepare_redis
 from services.embedded.supervisor import Supervisor
 from services.embedded.world import World
 from services.embedded.world_gates import prepare_links, world_record
-from services.settings import BROKERS_MAX, SILENT_S
+from services.settings import BROKERS_MAX, RETURN_S, SILENT_S
 
 KAFKA_JARS = Path(__file__).with_name("kafka.jars")
 LEFTOVER_TIMEOUT_S = 10.0
@@ -64,6 +64,9 @@ class StackParams:
     cache: Path = field(default_factory=lambda: user_cache_path("stigmergy"))
     silent_s: float = SILENT_S
     """After so long without a report a host is lost: for the hosts and the placement instances of the stack alike."""
+
+    return_s: float = RETURN_S
+    """So much more time hosts have to return when all were silent."""
 
     optimises_late: bool = True
     """Whether a broker's start may cost less, and its first minutes under load more."""

@@ -26,6 +26,7 @@ from placement.moves import (
     schedule,
 )
 from services.host.reports import STATUS_EVERY_S
+from services.placement.leader_pauses import leader_pauses
 from services.placement.params import PlacementParams
 from services.placement.situation import KnownFlow, Situation
 from services.registry.changes import Entry
@@ -118,8 +119,9 @@ class Carriage:
         """Nobody waits for a former owner whose successor runs, or that is lost. Moves let go of theirs; one of another
         revision, or of a command that was killed, would be waited for again at each start of the new owner."""
         cared_for = self.under_way()
-        for slot, before in sorted(situation.view.placements.items()):
-            if before.origin is None or slot in cared_for:
+        waited_for = [item for item in situation.view.placements.items() if item[1].origin is not None]
+        for slot, before in sorted(waited_for):
+            if slot in cared_for:
                 continue
             if situation.says(slot, "running") or before.origin in situation.lost:
                 after = msgspec.structs.replace(before, origin=None)
@@ -133,7 +135,12 @@ class Carriage:
         forecasts = {move.id: self._forecast(move.slot, move.origin, move.target, situation) for move in waiting}
         allowances = {name: _allowance(known) for name, known in situation.flows.items()}
         verdicts = schedule(
-            list(self.moves.values()), forecasts, allowances, now_ms=situation.now_ms, params=self._params.schedule
+            list(self.moves.values()),
+            forecasts,
+            allowances,
+            now_ms=situation.now_ms,
+            params=self._params.schedule,
+            besides_ms=self._leader_pauses(situation),
         )
         self._waits = {verdict.move.id: verdict.why for verdict in verdicts if verdict.ruling == "wait"}
         for verdict in verdicts:
@@ -231,7 +238,12 @@ class Carriage:
             _allowance(known) if known is not None else None,
             now_ms=situation.now_ms,
             params=self._params.schedule,
+            besides_ms=self._leader_pauses(situation),
         )
+
+    def _leader_pauses(self, situation: Situation) -> dict[Slot, float]:
+        since_ms = situation.now_ms - self._params.schedule.window_ms
+        return leader_pauses(situation.view.decisions.values(), since_ms=since_ms)
 
     def _learn(self, move: Move) -> None:
         """From moves that went as they should, and of which it is known how much was left to read."""

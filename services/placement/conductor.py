@@ -18,6 +18,7 @@ from services.placement.wishes import REQUEST_AGE_MS_MAX, answer, is_early, leav
 from services.registry.changes import Entry
 from services.registry.decisions import WEIGHED, decision
 from services.registry.view import RegistryView, Slot
+from topics.messages import CommittedPlan
 
 RESTING_MS = 30_000
 """What could not leave a drained host is tried again after so long."""
@@ -74,10 +75,7 @@ class Conductor:
             known = situation.flows.get(flow)
             if known is None or known.revision.state == "withdrawn" or not plan.hosts or situation.is_overruled(plan):
                 continue
-            policy = situation.flow_policy(flow)
-            is_running = any(each.revision == plan.revision for each in situation.placed(flow).values())
-            is_held = plan.corrects is None and (policy == "approve" or (policy == "freeze" and is_running))
-            if is_held or is_carried_out(plan, known, situation):
+            if _is_held(plan, situation) or is_carried_out(plan, known, situation):
                 continue
             try:
                 check(plan, known, situation)
@@ -93,3 +91,11 @@ class Conductor:
             yield decision(
                 "refused", f"plan {plan}", why, by=self._params.name, now_ms=situation.now_ms, flow=flow, plan=plan
             )
+
+
+def _is_held(plan: CommittedPlan, situation: Situation) -> bool:
+    """Whether a plan waits for a person, or nothing of it may be done; one that only says what runs never does."""
+    policy = situation.flow_policy(plan.flow)
+    if plan.corrects is not None or policy == "auto":
+        return False
+    return policy == "approve" or any(each.revision == plan.revision for each in situation.placed(plan.flow).values())

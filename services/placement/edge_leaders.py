@@ -1,7 +1,8 @@
 """Which brokers lead the edges of the flows that run: looked at now and then, and put right where it is worth it.
 
 Hosts tell how far they are from each broker. `placement.leading` decides by that and by where the segments run;
-`leadership` carries it out, and each move is a decision that people can see.
+`leadership` carries it out, and each move is a decision on its flow that people can see. It pauses a partition as a
+move of the partition does, and is held to what the flow allows for both.
 """
 
 import asyncio
@@ -13,8 +14,11 @@ from statistics import median
 import structlog
 
 from placement.leading import LeaderMove, LeadingParams, LedPartition, plan_leaders
+from placement.moves import spent
 from services.host.cell.delays import BROKER_PEER
 from services.host.cell.tail import Tail
+from services.placement.carriage import from_record
+from services.placement.leader_pauses import LEADER_PAUSE_MS, MOVED, REFUSED, leader_pauses
 from services.placement.leadership import BrokerLeadership, LeaderMoved, Led
 from services.placement.situation import KnownFlow, Situation
 from services.registry.changes import Entry
@@ -32,8 +36,6 @@ REST_MS = 120_000
 MOVES_MAX = 8
 """At once: each pauses its partition for some tenths of a second."""
 BACK_MS = 30_000.0
-MOVED, REFUSED = "leader", "leader-refused"
-"""The kinds of decision that tell how it ended."""
 
 
 @dataclass(slots=True)
@@ -69,19 +71,23 @@ def led_partitions(
     led: Mapping[tuple[str, int], Led],
 ) -> Iterator[LedPartition]:
     """The partitions of a flow's edges with their writers and reader. `owners`: hosts of slots; `regions`: of hosts."""
+    for topic, segment, edge in _edges(known):
+        writer = _writer(known.graph, edge).id
+        for (name, partition), (leader, replicas) in sorted(led.items()):
+            reader = owners.get((segment, partition))
+            if name == topic and reader is not None and reader in regions:
+                # After a re-key every task of the segment before writes to every partition.
+                numbers = range(known.partitions[writer]) if edge.rekey else (partition,)
+                shares = _writers(numbers, writer, owners, regions)
+                yield LedPartition(topic, partition, replicas, leader, shares, regions[reader])
+
+
+def _edges(known: KnownFlow) -> Iterator[tuple[str, str, Edge]]:
+    """The edges between a flow's segments, each with its topic and the segment that reads it."""
     for segment in known.graph.segments:
         for edge in segment.inputs:
-            if edge.kind not in ("rekey", "handover"):
-                continue
-            writer = _writer(known.graph, edge).id
-            topic = edge_topic(known.graph.spec.name, edge.stream, edge.target, edge.port_number)
-            for (name, partition), (leader, replicas) in sorted(led.items()):
-                reader = owners.get((segment.id, partition))
-                if name == topic and reader is not None and reader in regions:
-                    # After a re-key every task of the segment before writes to every partition.
-                    numbers = range(known.partitions[writer]) if edge.rekey else (partition,)
-                    shares = _writers(numbers, writer, owners, regions)
-                    yield LedPartition(topic, partition, replicas, leader, shares, regions[reader])
+            if edge.kind in ("rekey", "handover"):
+                yield edge_topic(known.graph.spec.name, edge.stream, edge.target, edge.port_number), segment.id, edge
 
 
 def _writer(graph: FlowGraph, edge: Edge) -> Segment:
@@ -107,19 +113,36 @@ def moved_lately(decisions: Iterable[Decision], *, now_ms: int) -> set[tuple[str
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A move, the flow whose edge it is of, and the segment that reads it."""
+
+    move: LeaderMove
+    flow: str
+    segment: str
+
+
 class EdgeLeaders:
     """`run` in the background; `take_told` gives the decisions since it was last asked.
 
-    `term` is that of the lease under which this instance acts at this moment; None if it does not.
+    `term` is that of the lease under which this instance acts at this moment; None if it does not. `window_ms`: over so
+    long a flow's pauses are added up.
     """
 
     def __init__(
-        self, bootstrap: str, *, by: str, situation: Callable[[], Situation], term: Callable[[], int | None]
+        self,
+        bootstrap: str,
+        *,
+        by: str,
+        situation: Callable[[], Situation],
+        term: Callable[[], int | None],
+        window_ms: int,
     ) -> None:
         self._bootstrap = bootstrap
         self._by = by
         self._situation = situation
         self._term = term
+        self._window_ms = window_ms
         self._distances = BrokerDistances()
         self._rows: dict[tuple[str, str], LinkMetrics] = {}
         """The last of each host and broker since the last round."""
@@ -170,11 +193,12 @@ class EdgeLeaders:
             return
         situation = self._situation()
         self._measured(situation)
-        moves = self._due(situation, await leadership.led())
-        if not moves:
+        due = {(each.move.topic, each.move.partition): each for each in self._due(situation, await leadership.led())}
+        if not due:
             return
+        moves = [each.move for each in due.values()]
         for end in await leadership.carry_out(moves, may_act=lambda: self._term() == term):
-            self._tell(end)
+            self._tell(end, due[end.move.topic, end.move.partition])
 
     def _measured(self, situation: Situation) -> None:
         """Take in what hosts have told of brokers since the last round."""
@@ -183,23 +207,40 @@ class EdgeLeaders:
             if (host := situation.view.hosts.get(row.host)) is not None:
                 self._distances.heard(row, host.region)
 
-    def _due(self, situation: Situation, led: Mapping[tuple[str, int], Led]) -> list[LeaderMove]:
+    def _due(self, situation: Situation, led: Mapping[tuple[str, int], Led]) -> list[_Due]:
         owners = {slot: each.host for slot, each in situation.view.placements.items() if each.host is not None}
         regions = {name: host.region for name, host in situation.view.hosts.items() if name in situation.live}
-        found: list[LeaderMove] = []
+        told = {each.decision: each for each in [*situation.view.decisions.values(), *self._decided]}.values()
+        found: list[_Due] = []
         for name, known in sorted(situation.flows.items()):
             if known.revision.state != "submitted" or situation.flow_policy(name) != "auto":
                 continue
+            readers = {topic: segment for topic, segment, _ in _edges(known)}
+            moves: list[LeaderMove] = []
             for at in led_partitions(known, owners, regions, led):
                 try:
-                    found += plan_leaders([at], self._distances.regions, self._distances.trip_ms, LeadingParams())
+                    moves += plan_leaders([at], self._distances.regions, self._distances.trip_ms, LeadingParams())
                 except KeyError:
                     continue  # somebody has not measured yet
-        resting = moved_lately([*situation.view.decisions.values(), *self._decided], now_ms=situation.now_ms)
-        rested = [move for move in found if (move.topic, move.partition) not in resting]
-        return sorted(rested, key=lambda move: move.then_ms - move.now_ms)[:MOVES_MAX]
+            due = [_Due(move, name, readers[move.topic]) for move in moves]
+            found += self._affordable(due, known, told, situation) if due else []
+        resting = moved_lately(told, now_ms=situation.now_ms)
+        rested = [each for each in found if (each.move.topic, each.move.partition) not in resting]
+        return sorted(rested, key=lambda each: each.move.then_ms - each.move.now_ms)[:MOVES_MAX]
 
-    def _tell(self, end: LeaderMoved) -> None:
+    def _affordable(
+        self, due: Iterable[_Due], known: KnownFlow, told: Iterable[Decision], situation: Situation
+    ) -> Iterator[_Due]:
+        """Those for which the flow allows another pause of the partition."""
+        since_ms = situation.now_ms - self._window_ms
+        moves = map(from_record, situation.view.moves.of(known.revision.flow).values())
+        spent_ms = spent(moves, since_ms=since_ms, besides_ms=leader_pauses(told, since_ms=since_ms))
+        for each in due:
+            paused_ms = spent_ms.get((each.segment, each.move.partition), 0.0)
+            if paused_ms + LEADER_PAUSE_MS <= known.graph.spec.pause_budget_ms:
+                yield each
+
+    def _tell(self, end: LeaderMoved, due: _Due) -> None:
         move, now_ms = end.move, self._situation().now_ms
         what = f"broker {move.after[0]} leads {move.topic}[{move.partition}]"
         gain = f"a record takes {move.then_ms:.1f} ms by it instead of {move.now_ms:.1f} ms"
@@ -209,13 +250,14 @@ class EdgeLeaders:
             gain,
             by=self._by,
             now_ms=now_ms,
-            flow=None,
+            flow=due.flow,
             evidence={
                 "now_ms": move.now_ms,
                 "then_ms": move.then_ms,
                 "took_s": end.took_s,
                 "topic": move.topic,
                 "partition": float(move.partition),
+                "segment": due.segment,
             },
         )
         self._told.append(entry)

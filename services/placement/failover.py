@@ -25,10 +25,9 @@ def fail_over(situation: Situation, busy: frozenset[Slot], params: PlacementPara
         for slot, placement in situation.view.placements.items()
         if placement.host in situation.live and _is_recovering(slot, situation)
     )
-    for slot, before in sorted(situation.view.placements.items()):
+    lost = [item for item in situation.view.placements.items() if item[1].host in situation.lost_since_ms]
+    for slot, before in sorted(lost):
         if before.host is None or slot in busy or _has_ended(before, situation):
-            continue
-        if before.host not in situation.lost_since_ms:
             continue
         if situation.now_ms < situation.lost_since_ms[before.host] + params.plan_patience_s * 1_000:
             continue

@@ -20,10 +20,10 @@ def furnish_placement(stack: EmbeddedStack) -> None:
 
 def _process(stack: EmbeddedStack, name: str, port: int, after: tuple[str, ...]) -> Process:
     command = (sys.executable, "-m", "services.placement", "--name", name, "--log-format", "json")
-    silent = ("--silent", repr(stack.params.silent_s))
+    patience = ("--silent", repr(stack.params.silent_s), "--return", repr(stack.params.return_s))
     return Process(
         name=name,
-        command=(*command, "--bootstrap", stack.bootstrap, "--port", str(port), *silent),
+        command=(*command, "--bootstrap", stack.bootstrap, "--port", str(port), *patience),
         ready=HttpProbe(url=f"http://{LOOPBACK}:{port}/health"),
         address=f"{LOOPBACK}:{port}",
         log=stack.home.logs / f"{name}.log",

@@ -1,7 +1,7 @@
 """One instance of the placement service: it follows everything, and while it holds the lease it acts.
 
 lease won  ──> fence the former instance ──> read all that was written before ──> look, write, look, write...
-lease lost, or fenced ──> forget what was not written, and wait for the lease again
+lease lost, or a write failed ──> let go of the lease ──> read all anew, as not all was written ──> want it again
 a part has ended ──> let go of the lease, say why, and end: another instance, or this one started again, does better
 """
 
@@ -15,8 +15,9 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from services.placement.conductor import Conductor
-from services.placement.edge_leaders import MOVED, REFUSED, EdgeLeaders
+from services.placement.edge_leaders import EdgeLeaders
 from services.placement.flows import Flows
+from services.placement.leader_pauses import MOVED, REFUSED
 from services.placement.params import LEASE, TRANSACTIONAL_ID, PlacementParams
 from services.placement.situation import Situation
 from services.placement.watch import Watch
@@ -62,12 +63,13 @@ class Instance:
             on_garbage=lambda problem: log.warning("ignored in the registry", problem=problem), keeps=matters
         )
         self._flows = Flows(params.bootstrap, on_read=self._news.set)
-        self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max)
+        self._watch = Watch(params.bootstrap, silent_s_max=params.silent_s_max, return_s_max=params.return_s_max)
         self._edge_leaders = EdgeLeaders(
             params.bootstrap,
             by=params.name,
             situation=self._situation,
             term=lambda: self._keeper.term(LEASE) if self.is_active else None,
+            window_ms=params.schedule.window_ms,
         )
         self._keeper = LeaseKeeper(
             params.bootstrap,
@@ -125,6 +127,8 @@ class Instance:
             if self._keeper.term(LEASE) is not None:
                 await self._act(follower)
                 await self._forget_unwritten(follower)
+                if not self._stop.is_set():
+                    self._keeper.want(LEASE, after_s=CONNECT_PAUSE_S)
 
     async def _connected(self, stack: contextlib.AsyncExitStack) -> RegistryFollower | None:
         """Topics made and all of them read; None if asked to stop meanwhile."""
@@ -157,7 +161,9 @@ class Instance:
         self._news.clear()
 
     async def _act(self, follower: RegistryFollower) -> None:
-        """From the lease to its loss."""
+        """From the lease to its loss, or to the first fault. Then it lets go of it: it has to read the registry anew,
+        which takes long on an old cluster, and another instance knows it. What may still be on its way of a write can
+        do nothing any more once that one has fenced this one, before which it reads nothing and writes nothing."""
         term = self._keeper.term(LEASE)
         writer = FencedWriter(self.params.bootstrap, TRANSACTIONAL_ID)
         try:
@@ -177,9 +183,9 @@ class Instance:
                 await self._until_news()
         except (FencedError, KafkaError) as error:
             log.warning("no longer active", instance=self.params.name, error=repr(error))
-            await asyncio.sleep(CONNECT_PAUSE_S)
         finally:
             self.is_active = False
+            await self._keeper.drop(LEASE)
             await writer.close()
 
     async def _write(self, writer: FencedWriter, entries: list[Entry]) -> None:
@@ -220,12 +226,12 @@ class Instance:
         now_ms = self._now_ms()
         view = self._view
         owners = {each.host for each in view.placements.values() if each.host is not None}
-        owners |= {host for each in view.placements.values() for host in each.standbys}
+        followers = {host for each in view.placements.values() for host in each.standbys}
         return Situation(
             view=view,
             now_ms=now_ms,
             live=self._watch.live(),
-            lost_since_ms=self._watch.lost(owners | set(view.hosts), now_ms=now_ms),
+            lost_since_ms=self._watch.lost(owners | followers | set(view.hosts), owners=owners, now_ms=now_ms),
             flows=self._flows.known,
             leader_terms={
                 flow: term for flow in view.plans if (term := self._keeper.newest_term(lease_of(flow))) is not None

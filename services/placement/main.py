@@ -13,7 +13,7 @@ from services.logs import configure_service_logs
 from services.placement.instance import Instance
 from services.placement.params import PlacementParams
 from services.process.health import CannotListenError, port_number
-from services.settings import LOG_FORMATS, LOG_LEVELS, SILENT_S
+from services.settings import LOG_FORMATS, LOG_LEVELS, RETURN_S, SILENT_S
 
 log = structlog.get_logger(__name__)
 
@@ -42,10 +42,19 @@ def parse(arguments: Sequence[str]) -> tuple[PlacementParams, str, str]:
     parser.add_argument("--bootstrap", required=True, help="the Kafka cluster, as host:port")
     parser.add_argument("--port", type=port_number, help="loopback port of /health and /metrics")
     parser.add_argument("--silent", type=float, default=SILENT_S, help="seconds after which a silent host is lost")
+    parser.add_argument(
+        "--return", dest="returning", type=float, default=RETURN_S, help="seconds that all get to return"
+    )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info")
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="auto")
     given = parser.parse_args(arguments)
-    params = PlacementParams(name=given.name, bootstrap=given.bootstrap, port=given.port, silent_s_max=given.silent)
+    params = PlacementParams(
+        name=given.name,
+        bootstrap=given.bootstrap,
+        port=given.port,
+        silent_s_max=given.silent,
+        return_s_max=given.returning,
+    )
     return params, given.log_level, given.log_format
 
 

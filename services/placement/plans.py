@@ -45,8 +45,10 @@ def is_carried_out(plan: CommittedPlan, known: KnownFlow, situation: Situation) 
 
 
 def is_heard(plan: CommittedPlan, situation: Situation) -> bool:
-    """Whether all its hosts have been heard lately: one that was not yet may just not have had the time."""
-    return situation.live >= set(plan.hosts.values())
+    """Whether all its hosts have been heard lately, and all that run the flow now and are not lost: one that was not
+    yet may just not have had the time. The plan may be of who took it for dead."""
+    owners = {each.host for each in situation.placed(plan.flow).values() if each.revision == plan.revision}
+    return situation.live >= {*plan.hosts.values(), *(owners - situation.lost)}
 
 
 def carry_out(

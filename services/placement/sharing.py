@@ -34,7 +34,8 @@ def check_taps(plan: CommittedPlan, known: KnownFlow, situation: Situation) -> N
     if unsound := sorted(set(tapped) - sound(known.graph, tapped)):
         raise UnfitError(f"segment {unsound[0]} can't be tapped, because something before it has to run")
     for tap in plan.taps:
-        entries = [each for each in situation.view.placements.values() if each.segment == tap.server_segment]
+        placed = situation.view.placements.of(tap.server).values()
+        entries = [each for each in placed if each.segment == tap.server_segment]
         if not entries or any(each.host is None for each in entries):
             raise UnfitError(f"segment {tap.server_segment} of {tap.server}, which it would read, does not run")
     served_edges(plan, known, situation)
@@ -83,16 +84,17 @@ def _kept_with(segment_id: str, situation: Situation) -> frozenset[str]:
     segment = segment_of(known.graph, segment_id) if known is not None else None
     if known is not None and segment is not None:
         return feeding(known.graph, segment)
-    serving = (each for each in situation.view.placements.values() if each.flow == flow and each.serves)
+    serving = (each for each in situation.view.placements.of(flow).values() if each.serves)
     return frozenset({segment_id, *(each.segment for each in serving)})
 
 
 def serve(situation: Situation, *, by: str) -> Iterator[Entry]:
     """Bring the entries of what is read, or was, in line with who reads it."""
     kept = kept_for_others(situation)
-    for slot, before in sorted(situation.view.placements.items()):
+    concerned = [item for item in situation.view.placements.items() if item[1].serves or item[0][0] in kept]
+    for slot, before in sorted(concerned):
         tappers, known = kept.get(slot[0], ()), situation.flows.get(before.flow)
-        if known is None or not (tappers or before.serves):
+        if known is None:
             continue
         after = _told(before, tappers, known)
         if after.serves and after.host is None:

@@ -72,11 +72,7 @@ class Situation:
 
     def placed(self, flow: str) -> dict[Slot, Placement]:
         """The flow's partitions that somebody owns."""
-        return {
-            slot: each
-            for slot, each in sorted(self.view.placements.items())
-            if each.flow == flow and each.host is not None
-        }
+        return {slot: each for slot, each in sorted(self.view.placements.of(flow).items()) if each.host is not None}
 
     def says(self, slot: Slot, state: str) -> bool:
         """Whether its present owner has said that it is in this state."""
@@ -92,21 +88,29 @@ class Situation:
         *,
         apart_from: frozenset[str] = frozenset(),
         prefer: tuple[str, ...] = (),
+        near: str | None = None,
         coming: Mapping[str, int] | None = None,
     ) -> str | None:
         """The first open host of `prefer`, else the open host with the fewest partitions for its capacity.
 
-        `coming`: partitions that are on their way to a host and count as its own.
+        `near`: of those in this host's region, if there are any. `coming`: partitions that are on their way to a host
+        and count as its own.
         """
         candidates = [host for host in sorted(self.live) if self.is_open(host) and host not in apart_from]
         for host in prefer:
             if host in candidates:
                 return host
+        if near is not None:
+            candidates = [host for host in candidates if self._region(host) == self._region(near)] or candidates
         owned = {host: (coming or {}).get(host, 0) for host in candidates}
         for placement in self.view.placements.values():
             if placement.host in owned:
                 owned[placement.host] += 1
         return min(candidates, key=lambda host: (owned[host] + 1) / self._capacity(host), default=None)
+
+    def _region(self, host: str) -> str | None:
+        registered = self.view.hosts.get(host)
+        return registered.region if registered is not None else None
 
     def _capacity(self, host: str) -> float:
         registered = self.view.hosts.get(host)

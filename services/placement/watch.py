@@ -4,11 +4,15 @@ It reads the reports as they come; what is no report of a host is counted, told 
 from when this process last heard of it; one that it has never heard of, from when the watch began. Who hears nobody at
 all is cut off itself, and judges nobody; a watch that was cut off or stopped first listens again before it judges. But
 a host gets its time anew only once until it is heard: else one that reports too seldom would keep the dead alive.
+
+When nobody was heard for so long that it may be the hosts that were gone, they come back one after the other (decision
+360). Until half of the owners are back, or have had the time to be, who has not been heard since is not judged: else
+the first to boot after a power cut would get what all others ran.
 """
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import structlog
@@ -30,14 +34,17 @@ DEAF_S = 2.0
 class Watch:
     """`run` in the background; `live` and `lost` tell what was heard. `garbage` counts what was no report."""
 
-    def __init__(self, bootstrap: str, *, silent_s_max: float) -> None:
+    def __init__(self, bootstrap: str, *, silent_s_max: float, return_s_max: float) -> None:
         self.garbage = 0
         self._bootstrap = bootstrap
         self._silent_s_max = silent_s_max
+        self._return_s_max = return_s_max
         self._heard_s: dict[str, float] = {}
         self._since_s = time.monotonic()
         self._last_s = self._since_s
         """When anybody was heard last."""
+        self._back_s: dict[str, float] = {}
+        """Who was heard since the watch began, or began anew, and when first."""
         self._anew_s: dict[str, float] = {}
         """When a host got its time anew."""
 
@@ -46,20 +53,36 @@ class Watch:
         now_s = time.monotonic()
         return frozenset(host for host, at_s in self._heard_s.items() if now_s - at_s < self._silent_s_max)
 
-    def lost(self, hosts: Iterable[str], *, now_ms: int) -> dict[str, int]:
-        """Of these hosts, those that are silent for too long, and since when that is known."""
+    def lost(self, hosts: Iterable[str], *, owners: Collection[str], now_ms: int) -> dict[str, int]:
+        """Of these hosts, those that are silent for too long, and since when that is known.
+
+        `owners`: those that run something.
+        """
         now_s = time.monotonic()
         if now_s - self._last_s > DEAF_S:
             return {}
-        silent_s = {host: now_s - self._silent_since_s(host) for host in hosts}
+        returned_s = self._returned_s(owners)
+        silent_s = {host: now_s - self._silent_since_s(host, returned_s) for host in hosts}
         return {
             host: now_ms - int((each_s - self._silent_s_max) * 1_000)
             for host, each_s in silent_s.items()
             if each_s >= self._silent_s_max
         }
 
-    def _silent_since_s(self, host: str) -> float:
-        return max(self._heard_s.get(host, 0.0), self._anew_s.get(host, 0.0), self._since_s)
+    def _silent_since_s(self, host: str, returned_s: float) -> float:
+        heard_s = self._heard_s[host] if host in self._back_s else returned_s
+        return max(heard_s, self._anew_s.get(host, 0.0))
+
+    def _returned_s(self, owners: Collection[str]) -> float:
+        """When half of the owners were back; else when they have had the time to be."""
+        back_s = sorted(at_s for host, at_s in self._back_s.items() if host in owners)
+        half = (len(owners) + 1) // 2
+        patience_ends_s = self._since_s + self._return_s_max
+        return min(patience_ends_s, back_s[half - 1]) if 0 < half <= len(back_s) else patience_ends_s
+
+    def _begin(self) -> None:
+        self._since_s = time.monotonic()
+        self._back_s = {}
 
     async def run(self) -> None:
         """Listens until cancelled."""
@@ -76,7 +99,7 @@ class Watch:
                 await consumer.start()
                 consumer.assign([PARTITION])
                 await consumer.seek_to_end(PARTITION)
-                self._since_s = time.monotonic()
+                self._begin()
                 while True:
                     await self._listen(consumer)
             except KafkaError as error:
@@ -112,9 +135,10 @@ class Watch:
         now_s = time.monotonic()
         deaf_s = now_s - self._last_s
         if deaf_s > self._silent_s_max:  # no living host is so slow
-            self._since_s = now_s
+            self._begin()
         elif deaf_s > DEAF_S:
             unspared = [host for host, at_s in self._heard_s.items() if at_s >= self._anew_s.get(host, 0.0)]
             self._anew_s |= dict.fromkeys(unspared, now_s)
         self._last_s = now_s
         self._heard_s |= dict.fromkeys(hosts, now_s)
+        self._back_s = dict.fromkeys(hosts, now_s) | self._back_s

@@ -167,14 +167,16 @@ def _move(request: Request, situation: Situation, carriage: Carriage, params: Pl
 
 
 def leave_drained(situation: Situation, carriage: Carriage, resting: set[tuple[Slot, str]]) -> Iterator[Entry]:
-    """Moves away from hosts that are to be left. `resting`: what was tried and is not tried again at once."""
+    """Moves away from hosts that are to be left, not out of their region if another host there is open: what a flow's
+    bounds allow its leader knows, and nobody else. `resting`: what was tried and is not tried again at once."""
     under_way = carriage.under_way()
     coming = Counter(move.target for move in under_way.values())
     for host in situation.drained():
-        for slot, placement in sorted(situation.view.placements.items()):
-            if placement.host != host or slot in under_way or host in situation.lost or (slot, host) in resting:
+        owned = [item for item in situation.view.placements.items() if item[1].host == host]
+        for slot, placement in sorted(owned):
+            if slot in under_way or host in situation.lost or (slot, host) in resting:
                 continue
-            target = situation.best_host(apart_from=frozenset({host}), coming=coming)
+            target = situation.best_host(apart_from=frozenset({host}), near=host, coming=coming)
             if target is not None:
                 coming[target] += 1
                 resting.add((slot, host))

@@ -13,7 +13,7 @@ def fixed_taps(view: RegistryView, flow: str) -> tuple[SegmentTap, ...] | None:
 
     It stays so for good: what it has read so far are offsets of the serving flow's topics, and nobody else's.
     """
-    entries = [each for each in view.placements.values() if each.flow == flow]
+    entries = view.placements.of(flow).values()
     taps = {edge.tap for each in entries for edge in each.reads}
     return tuple(sorted(taps, key=lambda tap: tap.segment)) if entries else None
 
@@ -37,5 +37,5 @@ def may_serve(view: RegistryView, flow: str) -> bool:
     revision, plan = view.flows.get(flow), view.plans.get(flow)
     if revision is None or plan is None or (revision.state, revision.revision, plan.revision) != ("submitted", 1, 1):
         return False
-    entries = [each for each in view.placements.values() if each.flow == flow]
+    entries = view.placements.of(flow).values()
     return bool(entries) and all(each.host is not None and not each.reads for each in entries)

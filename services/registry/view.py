@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from services.registry.flow_table import FlowTable
 from topics import catalogue
 from topics.errors import MessageError
 from topics.messages import (
@@ -101,14 +102,14 @@ class RegistryView:
 
     flows: dict[str, FlowRevision] = field(default_factory=dict)
     hosts: dict[str, HostRegistration] = field(default_factory=dict)
-    placements: dict[Slot, Placement] = field(default_factory=dict)
+    placements: FlowTable[Slot, Placement] = field(default_factory=FlowTable)
     statuses: dict[Slot, SegmentStatus] = field(default_factory=dict)
     plans: dict[str, CommittedPlan] = field(default_factory=dict)
     proposals: dict[str, ProposedPlan] = field(default_factory=dict)
     policies: dict[tuple[str, str], Policy] = field(default_factory=dict)
     standbys: dict[tuple[str, int, str], StandbyStatus] = field(default_factory=dict)
     handovers: dict[Slot, Handover] = field(default_factory=dict)
-    moves: dict[str, MoveRecord] = field(default_factory=dict)
+    moves: FlowTable[str, MoveRecord] = field(default_factory=FlowTable)
     requests: dict[str, Request] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
     garbage: int = 0

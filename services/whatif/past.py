@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import msgspec
 
+from services.registry.flow_table import FlowTable
 from services.registry.view import RegistryView, Slot
-from topics.messages import MoveRecord
+from topics.messages import MoveRecord, Placement
 
 
 def as_of(view: RegistryView, at_ms: int) -> tuple[RegistryView, list[str]]:
     """The registry with placements as of then, and in words what of it is today's."""
-    placements, unknown = {}, []
+    placements: FlowTable[Slot, Placement] = FlowTable()
+    unknown = []
     for slot, placement in sorted(view.placements.items()):
         host, is_known = _host_then(view, slot, at_ms)
         placements[slot] = msgspec.structs.replace(placement, host=host)

@@ -68,7 +68,7 @@ def compared(
     placement service tries to move the rest again as long as the plan stands. A plan by which a flow, or a revision of
     it, was to begin waits for a person, too, and can't be approved for ever.
     """
-    ours = [each for each in view.placements.values() if each.flow == plan.flow and each.host is not None]
+    ours = [each for each in view.placements.of(plan.flow).values() if each.host is not None]
     age_ms = now_ms - plan.decided_ms
     if not any(each.revision == plan.revision for each in ours):
         is_over = policy == "approve" and age_ms >= UNAPPROVED_MS
@@ -77,7 +77,7 @@ def compared(
     if placed is None or not set(plan.hosts.values()) <= set(live):
         return None
     astray = {slot: each for slot, each in placed.items() if each.host != plan.hosts[slot[0]]}
-    ended = [move for move in view.moves.values() if move.plan == plan.hash and _slot(move) in astray]
+    ended = [move for move in view.moves.of(plan.flow).values() if move.plan == plan.hash and _slot(move) in astray]
     wished = [move for move in ended if _is_wish(move, astray)]
     # Who moves half of a segment wants it on both hosts, and what says how the flow runs goes on saying so.
     meant = set(plan.hosts) if plan.corrects is not None else {move.segment for move in wished}
@@ -97,10 +97,10 @@ def compared(
 
 def _at_rest(view: RegistryView, plan: CommittedPlan, *, live: Collection[str]) -> dict[Slot, Placement] | None:
     """The flow's partitions, all of which are on hosts that live; None if that is not so, or if something moves."""
-    placed = {slot: each for slot, each in view.placements.items() if each.flow == plan.flow and slot[0] in plan.hosts}
+    placed = {slot: each for slot, each in view.placements.of(plan.flow).items() if slot[0] in plan.hosts}
     is_whole = {segment for segment, _ in placed} == set(plan.hosts)
     is_ours = all(each.revision == plan.revision and each.host in live for each in placed.values())
-    moves = [move for move in view.moves.values() if move.flow == plan.flow and move.phase not in _ENDED]
+    moves = [move for move in view.moves.of(plan.flow).values() if move.phase not in _ENDED]
     return placed if is_whole and is_ours and not moves else None
 
 

@@ -63,6 +63,7 @@ def test_the_file_is_named_or_here_or_the_users(folder: Path) -> None:
         ("bootstrap = 9092", r"bootstrap is 9092, expected a text"),
         ("silent_s = 1", r"silent_s is 1, expected seconds, 2 or more"),
         ('silent_s = "long"', r"silent_s is 'long', expected seconds"),
+        ("return_s = -1", r"return_s is -1, expected seconds, 0 or more"),
         ('log_level = "loud"', r"log_level is 'loud'[\s\S]*one of debug, info"),
     ],
 )

@@ -27,7 +27,7 @@ def test_hosts_and_placement_instances_of_a_stack_are_told_the_same(
     """Where they differ, a leader plans around a host that placement still takes for alive, or the other way round."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STIGMERGY_CLUSTER_KEY", "ab" * 32)
-    settings = load_settings({"home": tmp_path, "silent_s": 7.5, "demo": False}, {}).settings
+    settings = load_settings({"home": tmp_path, "silent_s": 7.5, "return_s": 12.5, "demo": False}, {}).settings
     started: list[Any] = []
     stack: Any = SimpleNamespace(
         params=stack_params(settings),
@@ -43,7 +43,8 @@ def test_hosts_and_placement_instances_of_a_stack_are_told_the_same(
     monkeypatch.setattr(host_main, "calibrate", lambda: 1.0)
     host_params, _, _ = host_main.parse([str(each) for each in host.command[3:]])
     assert 7_500.0 == host_params.cell.silent_ms
-    assert [7.5, 7.5] == [placement_main.parse(list(each.command[3:]))[0].silent_s_max for each in started]
+    instances = [placement_main.parse(list(each.command[3:]))[0] for each in started]
+    assert [(7.5, 12.5)] * 2 == [(each.silent_s_max, each.return_s_max) for each in instances]
 
 
 def test_commands_judge_by_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

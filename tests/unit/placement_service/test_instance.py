@@ -13,6 +13,7 @@ from services.placement.situation import Situation
 from services.process.clock import BrokerClock
 from services.registry.changes import Entry
 from services.registry.decisions import decision
+from services.registry.fenced import FencedError
 from tests.unit.registry_messages import registration
 from topics import catalogue
 from topics.messages import Decision, Placement
@@ -54,7 +55,7 @@ class Keeper(Part):
 
     clock = BrokerClock(local=lambda: BROKER_MS)
 
-    def want(self, lease: str) -> None: ...
+    def want(self, lease: str, *, after_s: float = 0.0) -> None: ...
     async def drop(self, lease: str) -> None: ...
     def term(self, lease: str) -> int:
         return 7
@@ -67,7 +68,7 @@ class Watch(Part):
     def live(self) -> frozenset[str]:
         return frozenset()
 
-    def lost(self, hosts: set[str], *, now_ms: int) -> dict[str, int]:
+    def lost(self, hosts: set[str], *, owners: set[str], now_ms: int) -> dict[str, int]:
         return {}
 
 
@@ -191,6 +192,50 @@ def test_a_flow_of_which_something_cannot_be_written_holds_up_no_other(
 
     asyncio.run(run())
     assert ["placed slim", "refused wide"] == diary[:2]
+
+
+def test_an_instance_that_has_to_read_the_registry_anew_lets_another_one_act_meanwhile(
+    play: Callable[[str, asyncio.Event], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One write had failed, for a broker's hiccup. It kept the lease while it read a month of decisions, and nothing
+    was placed although the other instance had all of it in memory."""
+    diary = play("nobody", asyncio.Event())
+    held = [7]
+
+    def want(_: object, lease: str, *, after_s: float = 0.0) -> None:
+        diary.append(f"wants {lease}, others first: {after_s > 0}")
+
+    async def drop(_: object, lease: str) -> None:
+        diary.append(f"let go of {lease}")
+        held.clear()
+
+    async def reread(_: object) -> None:
+        diary.append("read anew")
+
+    async def write(*_: object) -> None:
+        raise FencedError("a hiccup", "wait")
+
+    told: list[Entry] = [decision("placed", "what", "why", by="p", now_ms=1, flow="f")]
+    monkeypatch.setattr(instance.LeaseKeeper, "want", want)
+    monkeypatch.setattr(instance.LeaseKeeper, "drop", drop)
+    monkeypatch.setattr(instance.LeaseKeeper, "term", lambda *_: held[0] if held else None)
+    monkeypatch.setattr(instance.RegistryFollower, "reread", reread)
+    monkeypatch.setattr(instance.FencedWriter, "write", write)
+    monkeypatch.setattr(instance.EdgeLeaders, "take_told", lambda _: told)
+
+    async def run() -> None:
+        one = Instance(PlacementParams("p", "127.0.0.1:1"))
+        running = asyncio.create_task(one.run())
+        async with asyncio.timeout(PATIENCE_S):
+            while diary.count("wants placement, others first: True") == 0:
+                await asyncio.sleep(0.01)
+            assert not one.is_active
+            one.stop()
+            await running
+
+    asyncio.run(run())
+    course = ["let go of placement", "writer closed", "read anew", "wants placement, others first: True"]
+    assert ["wants placement, others first: False", *course] == diary[:5]
 
 
 def test_of_decisions_an_instance_keeps_what_it_asks_for() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from tests.unit.registry_messages import registration
 from topics.messages import Decision
 
 
@@ -30,6 +31,17 @@ def test_the_leaders_next_plan_comes_before_the_rule(office: Any) -> None:
     office.running_on("a")
     office.lost_since_ms = {"a": office.now_ms}
     office.plan("c", epoch=2)
+    office.look()
+    assert [("c", 2), ("c", 2)] == office.owners()
+
+
+def test_a_plan_that_leaves_a_host_waits_while_that_one_may_come_back(office: Any) -> None:
+    """After a power cut the first host to boot takes all others for dead, and plans to run everything by itself."""
+    office.running_on("a")
+    office.live = {"b", "c"}
+    office.plan("c", epoch=2)
+    assert [] == office.look()
+    office.lost_since_ms = {"a": office.now_ms}
     office.look()
     assert [("c", 2), ("c", 2)] == office.owners()
 
@@ -70,6 +82,25 @@ def test_what_leaves_a_drained_host_is_spread(office: Any) -> None:
     office.rule("host", "a", "drained")
     office.look()
     assert {"b": 3, "c": 3} == Counter(each.target for each in office.view.moves.values())
+
+
+def test_what_leaves_a_drained_host_stays_in_its_region_while_somebody_there_is_open(office: Any) -> None:
+    """An idle host across the ocean has the fewest partitions, and a flow of 50 ms none of its bound left there."""
+    office.view.take(registration("c", region="across the ocean"))
+    office.running_on("a")
+    office.rule("host", "a", "drained")
+    office.look()
+    assert ["b", "b"] == [each.target for each in office.view.moves.values()]
+
+
+def test_what_leaves_a_drained_host_leaves_its_region_if_nobody_there_is_open(office: Any) -> None:
+    """Its machine is to be shut down."""
+    office.view.take(registration("c", region="across the ocean"))
+    office.running_on("a")
+    office.rule("host", "b", "drained")
+    office.rule("host", "a", "drained")
+    office.look()
+    assert ["c", "c"] == [each.target for each in office.view.moves.values()]
 
 
 def test_everything_leaves_a_drained_host_and_nothing_comes(office: Any, pick: Any) -> None:

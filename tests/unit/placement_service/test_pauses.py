@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from services.placement.leader_pauses import MOVED
+from services.registry.decisions import decision
 from tests.unit.registry_messages import move_record
 
 
@@ -25,6 +27,24 @@ def test_a_hand_over_that_would_break_the_budget_waits_for_a_quieter_time(office
     assert (begun.predicted_pause_ms, 200_000) == (move.predicted_pause_ms, move.unread_changes), (
         "what decided is what is judged"
     )
+
+
+def test_what_brokers_have_paused_a_partition_counts_for_its_moves_too(office: Any, segment: str) -> None:
+    """A flow allows so much pause, whoever causes it."""
+    office.partitions = 1
+    office.running_on("a")
+    evidence: dict[str, Any] = {"topic": "edge", "segment": segment, "partition": 0.0, "took_s": 3.0}
+    office.now_ms = 10 * office.params.schedule.window_ms
+    then_ms = office.now_ms - office.params.schedule.window_ms + 1_000
+    for _ in range(15):
+        _, told = decision(MOVED, "what", "why", by="p", now_ms=then_ms, flow="shop", evidence=evidence)
+        office.view.take(told)
+    office.plan("b", epoch=2)
+    office.look()
+    assert {"proposed"} == {each.phase for each in office.view.moves.values()}
+    office.now_ms += 1_001
+    office.look()
+    assert {"warming"} == {each.phase for each in office.view.moves.values()}
 
 
 def test_a_move_that_never_gets_its_quiet_time_is_given_up(office: Any, pick: Any) -> None:
