@@ -348,7 +348,10 @@ class Task:
     async def _next(self, pieces: Iterator[dict[str, Batch]]) -> dict[str, Batch] | None:
         if self._thread is None:
             return next(pieces, None)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)
+        finally:
+            self.meter.came_back()
 
     async def _note_failures(self, name: str, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
