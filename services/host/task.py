@@ -42,6 +42,8 @@ from topics.messages import OperatorMetrics, Origin
 
 TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
+OPEN_S_MAX = 5.0
+"""So long a transaction waits for a slow function that fails on everything: brokers give it up after 15 s."""
 
 
 class Task:
@@ -126,8 +128,8 @@ class Task:
 
     @property
     def has_come_on(self) -> bool:
-        """Whether it has committed anything but dead letters."""
-        return self.commits > 0 and self._streaks.is_clean
+        """Whether it has committed something, and no part of it has failed on everything since it began."""
+        return self.commits > 0 and not self._streaks.has_grown
 
     @property
     def has_room(self) -> bool:
@@ -211,13 +213,14 @@ class Task:
         """All of it, unless a slow function is still at it when the task is told to stop.
 
         What it has done so far is committed in between, but not while the last records have all failed: a function that
-        turns out to be broken must find them where they are. No transaction is open meanwhile, so none grows too old.
+        turns out to be broken must find them where they are. Their letters open no transaction meanwhile. What others
+        write does, such as another branch; it is committed before it grows too old, and the letters with it.
         """
         input_name, records = blocks[0].input_name, joined(blocks)
         for number, portion in enumerate([records] if self._thread is None else self._portions.of(records)):
             if number > 0 and self._may_open and not self._inbox.is_stopped:
                 await self._look()
-            if number > 0 and self._is_dirty and self._may_open:
+            if number > 0 and self._is_dirty and (self._may_open or self._writer.open_s > OPEN_S_MAX):
                 await self._commit()
             if self._inbox.is_stopped:
                 return
@@ -367,7 +370,7 @@ class Task:
     @property
     def _may_open(self) -> bool:
         """Whether a transaction that is opened now will not wait for a slow function that fails on everything."""
-        return self._thread is None or self._streaks.is_clean_but_for(self._edges)
+        return self._thread is None or not self._streaks.is_failing_but_for(self._edges)
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""
