@@ -220,14 +220,22 @@ class Task:
         for number, portion in enumerate([records] if self._thread is None else self._portions.of(records)):
             if number > 0 and self._may_open and not self._inbox.is_stopped:
                 await self._look()
-            if number > 0 and self._is_dirty and (self._may_open or self._writer.open_s > OPEN_S_MAX):
+            if self._thread is not None and self._is_dirty and self._is_commit_due(number, portion):
                 await self._commit()
             if self._inbox.is_stopped:
                 return
             begin_s, worked_s = time.monotonic(), time.thread_time()
             await self._process(input_name, portion)
-            self._portions.took(len(portion), time.monotonic() - begin_s)
+            if self._thread is not None:
+                self._portions.took(portion, time.monotonic() - begin_s)
             await self._context.pace.rest(time.thread_time() - worked_s)
+
+    def _is_commit_due(self, number: int, portion: list[Record]) -> bool:
+        """Before a portion of what was fetched: between two of them, or if what is open might be too old after it."""
+        if number > 0 and self._may_open:
+            return True
+        open_s = self._writer.open_s
+        return open_s is not None and (open_s > OPEN_S_MAX or not self._portions.fits(portion))
 
     @property
     def _wait_s(self) -> float | None:

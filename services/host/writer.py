@@ -89,9 +89,9 @@ class Writer:
         self.bytes_written = 0
 
     @property
-    def open_s(self) -> float:
-        """How long a transaction has been open; 0 if none is."""
-        return time.monotonic() - self._opened_s if self._open else 0.0
+    def open_s(self) -> float | None:
+        """How long a transaction has been open; None if none is."""
+        return time.monotonic() - self._opened_s if self._open else None
 
     async def connect(self, topics: Iterable[str]) -> None:
         """Get ready to fence: connections, coordinator, the leaders of these topics. It disturbs nobody yet.

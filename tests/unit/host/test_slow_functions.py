@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 
+from services.host import inbox
 from services.host.fetch import Block
-from services.host.segment_plan import SegmentPlan, plan_segment
+from services.host.segment_plan import Input, SegmentPlan, plan_segment
 from services.host.streaks import FailsOnEverythingError, Streaks
 from services.host.task import OPEN_S_MAX, Task
 from services.host.task_context import TaskContext
 from services.host.writer import WriteError, WriterParams
 from services.operators.calls import Answers, Caller, Chunk, Error
 from tests.unit.host.stand_ins import Broker
+from topics.catalogue import EDGE
 from topics.flow import specs
 from topics.flow.file import parse_graph
+from topics.messages import Block as EdgeBlock
 
 UNION = """
 flow: shop
@@ -35,6 +38,14 @@ WINDOWS = UNION.replace(
     "  counts: {op: aggregate, input: score, by: [user], window: {size: 1s}, emit: {n: count()}}\n"
     "sinks: {out: {input: counts",
 )
+KEYED = """
+flow: shop
+sources: {orders: {topic: orders, key: user}}
+operators:
+  towns: {op: aggregate, input: orders, by: [town], emit: {n: count()}}
+  score: {python: "shop:score", input: towns}
+sinks: {out: {input: score, topic: results}}
+"""
 BRANCHES = """
 flow: shop
 park_after: 10000
@@ -111,8 +122,8 @@ class Limited(Broker):
         """How long each transaction was."""
 
     @property
-    def open_s(self) -> float:  # type: ignore[override]
-        return self._clock.now_s - self._opened_s if self._opened_s is not None else 0.0
+    def open_s(self) -> float | None:  # type: ignore[override]
+        return self._clock.now_s - self._opened_s if self._opened_s is not None else None
 
     async def write(self, *given: Any, **more: Any) -> asyncio.Future[None]:
         if self._opened_s is None:
@@ -120,9 +131,9 @@ class Limited(Broker):
         return await super().write(*given, **more)
 
     async def commit(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> dict[str, int]:
-        self.open_for_s.append(self.open_s)
-        if self.open_s > LIMIT_S:
-            raise WriteError(f"given up after {self.open_s:.1f} s")
+        self.open_for_s.append(self.open_s or 0.0)
+        if self.open_for_s[-1] > LIMIT_S:
+            raise WriteError(f"given up after {self.open_for_s[-1]:.1f} s")
         self._opened_s = None
         return await super().commit(group, offsets)
 
@@ -140,10 +151,11 @@ def limited(clock: Clock) -> Limited:
     return Limited(clock)
 
 
-def planned(flow: str, segment: int = 0) -> SegmentPlan:
+def planned(flow: str) -> SegmentPlan:
+    """The last segment of a flow."""
     graph = parse_graph(flow)
     topics = dict.fromkeys(("orders", "refunds", "results", "checked"), 1)
-    return plan_segment(graph, graph.segments[segment].id, topics)
+    return plan_segment(graph, graph.segments[-1].id, topics)
 
 
 def made(plan: SegmentPlan, writer: Any, streaks: Streaks | None = None) -> Task:
@@ -158,6 +170,24 @@ def fetch(task: Task, name: str, values: list[bytes]) -> None:
         for i, value in enumerate(values)
     ]
     task.take(task.fetched(name, Block(records)))
+
+
+def block(edge: Input, rows: int) -> bytes:
+    """What the segment before ours sends."""
+    assert edge.writer is not None
+    sent = EdgeBlock(
+        segment=edge.writer,
+        partition=0,
+        epoch=1,
+        watermark_ms=0,
+        origin_topic="orders",
+        origin_partition=0,
+        keys=[None] * rows,
+        times_ms=[0] * rows,
+        offsets=list(range(rows)),
+        values=[{"town": "Bath"}] * rows,
+    )
+    return EDGE.codec.encode(sent, topic=edge.topic)
 
 
 async def to_the_end(task: Task) -> None:
@@ -241,5 +271,30 @@ def test_nothing_of_what_a_function_fails_on_is_committed_before_it_parks(limite
             await to_the_end(task)
         assert {"stig.flow.shop.landmarks"} == {each.topic for each in limited.writes}
         assert not task.has_come_on
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("together", [1, inbox.TOGETHER_RECORDS_MAX], ids=["one by one", "in one fetch"])
+@pytest.mark.parametrize("call_s", [0.0005, 0.003, 0.0074, 0.0125])
+def test_before_a_large_block_of_an_edge_what_is_open_is_committed(
+    limited: Limited, clock: Clock, monkeypatch: pytest.MonkeyPatch, call_s: float, together: int
+) -> None:
+    """One record of an edge is a block of up to 2,000 rows. A transaction that was open when its turn came was given up
+    before it was done: results appeared twice, or nothing was ever committed, though nothing had crashed."""
+    monkeypatch.setattr(inbox, "TOGETHER_RECORDS_MAX", together)
+    clock.call_s = call_s
+    rows = [1] * 40 + [2_000] * 4 + [0] * 20 + [1, 2_000, 10, 2_000]
+
+    async def story() -> None:
+        plan = planned(KEYED)
+        task = made(plan, limited)
+        (edge,) = plan.inputs
+        for count in rows:
+            fetch(task, edge.name, [block(edge, count)])
+        await to_the_end(task)
+        assert sum(rows) == results(limited)
+        assert max(limited.open_for_s) < 0.6 * LIMIT_S
+        assert len(limited.commits) < 20
 
     asyncio.run(story())
