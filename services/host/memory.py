@@ -43,6 +43,8 @@ class Memory:
         """`folder`: where state goes that does not stay in memory."""
         self.meter = Meter(plan.flow, plan.segment.id, partition, first=plan.segment.operators[0])
         self.program = segment_program(plan.graph, plan.segment, caller=caller, probe=self.meter.probe)
+        if self.program.waits:  # then it works in a thread of its own
+            self.program.probe = self.meter.note
         on_disk = plan.graph.spec.state == "disk" and self.program.disk_tables
         self._disk = DiskState(self.program, folder / uuid.uuid4().hex) if on_disk else None
         self.changelogs = changelog_topics(plan.graph, self.program)

@@ -2,6 +2,9 @@
 
 Everything is counted once for a batch, never once for a record: the records of a batch share its service time, and
 their waits lie evenly between that of the first and that of the last.
+
+Reports are made in the event loop at any time, also while a program that waits for a function is at work in a thread.
+So that thread adds nothing up: it only notes, and the loop counts that when the thread is back.
 """
 
 import math
@@ -70,7 +73,10 @@ class _Operator:
 
 
 class Meter:
-    """`fetched` and `begun` when a batch comes in, `probe` after each operator (a Program calls it)."""
+    """`fetched` and `begun` when a batch comes in, `probe` after each operator (a Program calls it).
+
+    A Program that is at work in a thread calls `note` instead, and `came_back` follows.
+    """
 
     def __init__(self, flow: str, segment: str, partition: int, *, first: str) -> None:
         """`first`: the segment's first operator, on whose row stands what is the task's and no operator's."""
@@ -80,7 +86,10 @@ class Meter:
         self._mark_s = time.perf_counter()
         self._arrived_s: dict[str, float] = {}
         self._gaps: dict[str, tuple[float, int]] = {}
-        """Of the batch under way, by operator: how long after the one before it came, and with how many records."""
+        """Of the batch under way, by operator: how long after the one before it came, and with how many records. What
+        was reported of it is taken out."""
+        self._noted: list[tuple[str, int, int, float]] = []
+        """What another thread is telling; nothing else of the meter is touched there."""
         self._wait_us = _Sums()
         self.bytes_in = 0
         self._latencies_ms: list[float] = []
@@ -107,15 +116,27 @@ class Meter:
     def begun(self) -> None:
         """A batch starts on its way through the operators."""
         self._count_gaps()
+        self._gaps.clear()
         self.resumed()
 
     def resumed(self) -> None:
         """The rest of a batch goes on its way, after what came of it so far was written."""
         self._mark_s = time.perf_counter()
 
-    def probe(self, name: str, came_in: int, went_out: int) -> None:
-        """An operator has finished a batch."""
-        now_s = time.perf_counter()
+    def note(self, name: str, came_in: int, went_out: int) -> None:
+        """In another thread, an operator has finished a batch."""
+        self._noted.append((name, came_in, went_out, time.perf_counter()))
+
+    def came_back(self) -> None:
+        """The other thread is done with a batch."""
+        noted, self._noted = self._noted, []
+        for each in noted:
+            self.probe(*each)
+
+    def probe(self, name: str, came_in: int, went_out: int, now_s: float | None = None) -> None:
+        """An operator has finished a batch, now or at that time."""
+        if now_s is None:
+            now_s = time.perf_counter()
         if came_in or went_out:
             operator = self._operators.get(name)
             if operator is None:
@@ -165,9 +186,8 @@ class Meter:
 
     def _count_gaps(self) -> None:
         for name, (gap_s, count) in self._gaps.items():
-            if gap_s >= 0:  # else it was the first batch of all
+            if count and gap_s >= 0:  # else it was the first batch of all
                 self._operators.setdefault(name, _Operator()).gaps_us.add(gap_s * 1e6 / count, count)
-        self._gaps.clear()
 
     def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:
         """Results of a batch are on their way, so long after one of its records was written at the source.
@@ -216,6 +236,8 @@ class Meter:
         report, which tells what it begins with.
         """
         self._count_gaps()
+        # A batch may be under way in slices: its others arrive with those that are told now, not after them.
+        self._gaps = {name: (min(gap_s, 0.0), 0) for name, (gap_s, _) in self._gaps.items()}
         flow, segment, partition = self._names
         aside = self._set_aside
         set_aside = {"late": aside.late, "dropped": aside.dropped, "dead_letters": aside.dead_letters}

@@ -21,6 +21,7 @@ from services.host.meter import LastReport, Meter
 from services.host.publisher import Publisher
 from services.host.segment import Segment
 from services.host.totals import OperatorKey, Totals
+from services.host.unending import unending
 from services.process.clock import BrokerClock
 from services.registry.view import Slot
 from topics import catalogue
@@ -166,10 +167,10 @@ class Reports:
         return await self._publisher.send(catalogue.HANDOVERS, words, now_ms=self._now_ms()) is not None
 
     async def run(self) -> None:
-        """Publishes until cancelled."""
+        """Publishes until cancelled. Measurements are advice: one that can't be made must not end the host."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._tell_news())
-            group.create_task(self._measure())
+            group.create_task(unending(self._measure, lambda _: None))
             group.create_task(self._delay.run())
 
     async def last_words(self) -> None:

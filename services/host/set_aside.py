@@ -1,5 +1,6 @@
 """Records that leave the stream: dead letters and late records, as messages for the flow's own topics."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -66,13 +67,19 @@ def late_records(
             key=key,
             value=value,
         )
-        try:
-            encoded = catalogue.LATE.codec.encode(record, topic=topic)
-        except (
-            MessageError
-        ):  # its value is too large or has numbers that JSON readers lose; the origin still says where it is
-            encoded = catalogue.LATE.codec.encode(msgspec.structs.replace(record, value=None), topic=topic)
+        encoded = _encoded_late(record, topic)
         yield topic, catalogue.LATE.key_of(record), encoded
+
+
+def _encoded_late(record: LateRecord, topic: str) -> bytes:
+    """All of it, or what there is room for; the origin still says where all of it is.
+
+    Its value may also have numbers that JSON readers lose.
+    """
+    for left_out in ({}, {"value": None}, {"key": None}):
+        with contextlib.suppress(MessageError):
+            return catalogue.LATE.codec.encode(msgspec.structs.replace(record, **left_out), topic=topic)
+    return catalogue.LATE.codec.encode(msgspec.structs.replace(record, key=None, value=None), topic=topic)
 
 
 def _as_bytes(value: Any) -> bytes | None:

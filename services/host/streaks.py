@@ -16,24 +16,37 @@ class FailsOnEverythingError(Exception):
 
 
 class Streaks:
-    """`compare` what became of each batch, by part; `committed` when that counts, `rolled_back` when it does not."""
+    """`compare` what became of each batch, by part; `committed` when that counts, `rolled_back` for the next task."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._now: dict[str, int] = {}
         self._committed: dict[str, int] = {}
+        self._latest: set[str] = set()
+        """What failed on all that came to it in the last batch; a part that got nothing says nothing."""
+        self._grown: set[str] = set()
+        """What has failed since this task began, without a success after it."""
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing has failed since the last success: then a batch without failures need not be noted."""
         return not self._now
 
-    def is_clean_but_for(self, parts: Container[str]) -> bool:
-        """The same, whatever these parts fail on."""
-        return all(part in parts for part in self._now)
+    @property
+    def has_grown(self) -> bool:
+        """Whether some part has failed on everything in the time of this task, not of those before it."""
+        return bool(self._grown)
+
+    def is_failing_but_for(self, parts: Container[str]) -> bool:
+        """Whether any other part failed on all of the last batch.
+
+        A streak alone does not say so: that of a silent input, or of a route that nothing takes, never ends.
+        """
+        return any(part not in parts for part in self._latest)
 
     def compare(self, tried: Mapping[str, int], failures: Iterable[Failure]) -> None:
         """Of each part that can fail: how many came in, and which of these failed."""
+        self._latest.clear()
         errors: dict[str, list[str]] = {}
         for failure in failures:
             errors.setdefault(failure.operator, []).append(failure.error)
@@ -47,7 +60,10 @@ class Streaks:
             return
         if failed < tried:
             self._now.pop(part, None)
+            self._grown.discard(part)
             return
+        self._latest.add(part)
+        self._grown.add(part)
         in_a_row = self._now[part] = self._now.get(part, 0) + failed
         if in_a_row >= self._limit:
             raise FailsOnEverythingError(
@@ -60,5 +76,7 @@ class Streaks:
         self._committed = self._now.copy()
 
     def rolled_back(self) -> None:
-        """What was noted since the last commit will happen again."""
+        """Another task begins: what was noted since the last commit will happen again."""
         self._now = self._committed.copy()
+        self._latest.clear()
+        self._grown.clear()

@@ -42,6 +42,8 @@ from topics.messages import OperatorMetrics, Origin
 
 TICK_S_MAX = 2.0
 """What one tick may add to the time that a task has listened."""
+OPEN_S_MAX = 5.0
+"""So long a transaction waits for a slow function that fails on everything: brokers give it up after 15 s."""
 
 
 class Task:
@@ -126,8 +128,8 @@ class Task:
 
     @property
     def has_come_on(self) -> bool:
-        """Whether it has committed anything but dead letters."""
-        return self.commits > 0 and self._streaks.is_clean
+        """Whether it has committed something, and no part of it has failed on everything since it began."""
+        return self.commits > 0 and not self._streaks.has_grown
 
     @property
     def has_room(self) -> bool:
@@ -211,20 +213,29 @@ class Task:
         """All of it, unless a slow function is still at it when the task is told to stop.
 
         What it has done so far is committed in between, but not while the last records have all failed: a function that
-        turns out to be broken must find them where they are. No transaction is open meanwhile, so none grows too old.
+        turns out to be broken must find them where they are. Their letters open no transaction meanwhile. What others
+        write does, such as another branch; it is committed before it grows too old, and the letters with it.
         """
         input_name, records = blocks[0].input_name, joined(blocks)
         for number, portion in enumerate([records] if self._thread is None else self._portions.of(records)):
             if number > 0 and self._may_open and not self._inbox.is_stopped:
                 await self._look()
-            if number > 0 and self._is_dirty and self._may_open:
+            if self._thread is not None and self._is_dirty and self._is_commit_due(number, portion):
                 await self._commit()
             if self._inbox.is_stopped:
                 return
             begin_s, worked_s = time.monotonic(), time.thread_time()
             await self._process(input_name, portion)
-            self._portions.took(len(portion), time.monotonic() - begin_s)
+            if self._thread is not None:
+                self._portions.took(portion, time.monotonic() - begin_s)
             await self._context.pace.rest(time.thread_time() - worked_s)
+
+    def _is_commit_due(self, number: int, portion: list[Record]) -> bool:
+        """Before a portion of what was fetched: between two of them, or if what is open might be too old after it."""
+        if number > 0 and self._may_open:
+            return True
+        open_s = self._writer.open_s
+        return open_s is not None and (open_s > OPEN_S_MAX or not self._portions.fits(portion))
 
     @property
     def _wait_s(self) -> float | None:
@@ -348,7 +359,10 @@ class Task:
     async def _next(self, pieces: Iterator[dict[str, Batch]]) -> dict[str, Batch] | None:
         if self._thread is None:
             return next(pieces, None)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, next, pieces, None)
+        finally:
+            self.meter.came_back()
 
     async def _note_failures(self, name: str, parcel: Parcel, records: Sequence[Record], now_ms: int) -> None:
         failures = [failure for failure in self._failures if failure.operator not in self._told_elsewhere]
@@ -364,7 +378,7 @@ class Task:
     @property
     def _may_open(self) -> bool:
         """Whether a transaction that is opened now will not wait for a slow function that fails on everything."""
-        return self._thread is None or self._streaks.is_clean_but_for(self._edges)
+        return self._thread is None or not self._streaks.is_failing_but_for(self._edges)
 
     def _touched(self) -> None:
         """Something happened that must be committed within the commit interval."""

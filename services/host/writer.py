@@ -7,6 +7,7 @@ committed.
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,10 +82,16 @@ class Writer:
         self._partitions: set[TopicPartition] = set()
         """The partitions of the open transaction, or of the last one."""
         self._open = False
+        self._opened_s = 0.0
         self._is_connected = False
         # After that the broker has given a transaction up: whoever still waits for its end waits for nothing.
         self._patience_s = (params.transaction_timeout_ms + params.request_timeout_ms) / 1_000
         self.bytes_written = 0
+
+    @property
+    def open_s(self) -> float | None:
+        """How long a transaction has been open; None if none is."""
+        return time.monotonic() - self._opened_s if self._open else None
 
     async def connect(self, topics: Iterable[str]) -> None:
         """Get ready to fence: connections, coordinator, the leaders of these topics. It disturbs nobody yet.
@@ -166,7 +173,7 @@ class Writer:
         the last transaction's partitions come again: so one record waits in a transaction, not one for each of them.
         """
         await self._producer.begin_transaction()
-        self._open = True
+        self._open, self._opened_s = True, time.monotonic()
         for each in self._partitions:
             self._producer._txn_manager.maybe_add_partition_to_txn(each)
         self._partitions = set()

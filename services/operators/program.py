@@ -61,7 +61,7 @@ class Program:
         self.rows_made = 0
         """By that operator which made most of them of the last batch."""
         self._failures: list[Failure] = []
-        self._probe = probe
+        self.probe = probe
         call = caller or partial(LocalCaller, allow=allow)
         needless = needless_projections(operators.items(), leaving=outputs)
         self._operators = {
@@ -109,8 +109,8 @@ class Program:
                 self.tried[step.name] = sum(len(streams[stream]) for stream, _ in step.feeds)
             went_out = sum(len(streams[stream]) for stream in step.outputs)
             self.rows_made = max(self.rows_made, went_out)
-            if self._probe is not None:
-                self._probe(step.name, sum(len(streams[stream]) for stream, _ in step.feeds), went_out)
+            if self.probe is not None:
+                self.probe(step.name, sum(len(streams[stream]) for stream, _ in step.feeds), went_out)
         return {output: streams[output] for output in self.outputs if output in streams}
 
     @property

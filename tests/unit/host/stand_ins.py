@@ -27,6 +27,7 @@ class Broker:
     """Stands for a Writer, to a broker that answers when the test says so."""
 
     bytes_written = 0
+    open_s: float | None = None
 
     def __init__(self) -> None:
         self.writes: list[Written] = []

@@ -3,6 +3,7 @@
 import pytest
 
 from services.host.streaks import FailsOnEverythingError, Streaks
+from services.operators.failure import Failure
 
 
 def test_one_success_ends_a_streak() -> None:
@@ -19,9 +20,36 @@ def test_what_some_parts_fail_on_can_be_left_out() -> None:
     streaks = Streaks(10)
     streaks.note("edge", tried=1, failed=1, last_error="odd")
     assert not streaks.is_clean
-    assert streaks.is_clean_but_for({"edge"})
+    assert not streaks.is_failing_but_for({"edge"})
     streaks.note("score", tried=1, failed=1, last_error="KeyError")
-    assert not streaks.is_clean_but_for({"edge"})
+    assert streaks.is_failing_but_for({"edge"})
+
+
+def test_who_gets_nothing_any_more_is_not_failing() -> None:
+    """A streak ends with a success only. That of an input that has fallen silent counts for the limit, and says nothing
+    of a slow function that others go through."""
+    streaks = Streaks(2)
+    streaks.compare({"refunds": 1, "score": 0}, [Failure("refunds", 0, "not JSON", None)])
+    assert streaks.is_failing_but_for(())
+    streaks.compare({"orders": 9, "score": 9}, [])
+    assert not streaks.is_failing_but_for(())
+    with pytest.raises(FailsOnEverythingError, match="refunds failed on 2 records"):
+        streaks.note("refunds", tried=1, failed=1, last_error="not JSON")
+
+
+def test_what_failed_before_a_task_began_is_not_what_it_has_grown() -> None:
+    """Else one bad record on a quiet input would let failures add up over days, until the partition is parked."""
+    streaks = Streaks(10)
+    streaks.note("score", tried=1, failed=1, last_error="KeyError")
+    assert streaks.has_grown
+    streaks.committed()
+    assert streaks.has_grown
+    streaks.rolled_back()
+    assert not streaks.is_clean
+    assert not streaks.has_grown
+    streaks.note("score", tried=1, failed=1, last_error="KeyError")
+    streaks.note("score", tried=2, failed=1, last_error="KeyError")
+    assert not streaks.has_grown
 
 
 def test_the_error_says_how_many_why_and_what_next() -> None:

@@ -73,6 +73,37 @@ def test_a_batch_in_slices_came_once(clock: Clock) -> None:
     assert whole == pytest.approx(sliced)
 
 
+def test_a_batch_that_is_reported_in_the_middle_came_once(clock: Clock) -> None:
+    """Each part of it was an arrival of its own, right behind the one before: a burst whenever a second ended."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    gaps = [0, 0.0]
+    for second in range(3):
+        meter.begun()
+        for came_in in (60, 40):
+            clock.now_s += 0.001
+            meter.probe("large", came_in, came_in)
+            meter.resumed()
+            (row,) = meter.report("a", second, lag=0, state_bytes={}, bytes_out=0)
+            gaps = [gaps[0] + row.gaps_us.count, gaps[1] + row.gaps_us.sum]
+        clock.now_s += 0.998
+    assert [200, pytest.approx(2e6)] == gaps
+
+
+def test_what_another_thread_notes_counts_when_it_is_back(clock: Clock) -> None:
+    """Operators took as long as they did there, however late that is told here."""
+    meter = Meter("shop", "shop.1", 0, first="large")
+    meter.begun()
+    for name, took_s in (("large", 0.010), ("score", 0.300)):
+        clock.now_s += took_s
+        meter.note(name, 10, 10)
+    clock.now_s += 5.0
+    assert {0} == {row.arrivals for row in meter.report("a", 7, lag=1, state_bytes={}, bytes_out=0)}
+    meter.came_back()
+    rows = meter.report("a", 8, lag=1, state_bytes={}, bytes_out=0)
+    told = {row.operator: (row.arrivals, row.service_us.sum) for row in rows}
+    assert {"large": (10, pytest.approx(10_000)), "score": (10, pytest.approx(300_000))} == told
+
+
 def test_what_did_not_reach_the_operators_is_counted_once(clock: Clock) -> None:
     """Set aside here, or dropped because another reader of the source sets it aside. Who adds rows up, adds it once."""
     meter = Meter("shop", "shop.1", 0, first="large")

@@ -23,7 +23,7 @@ class SilentMeter(Meter):
     def resumed(self) -> None:
         pass
 
-    def probe(self, name: str, came_in: int, went_out: int) -> None:
+    def probe(self, name: str, came_in: int, went_out: int, now_s: float | None = None) -> None:
         pass
 
     def finished(self, latency_ms: float, written: Written | None = None, *, is_hidden: bool = False) -> None:

@@ -46,11 +46,11 @@ class PlayedTask(Task):
 class PlayedMeter(Meter):
     """Counts the time on the processor to the operator that is dear."""
 
-    def probe(self, name: str, came_in: int, went_out: int) -> None:
+    def probe(self, name: str, came_in: int, went_out: int, now_s: float | None = None) -> None:
         """As if it had been at work for so long."""
         if name == DEAR:
             self._mark_s -= came_in * SERVICE_MS / 1e3
-        super().probe(name, came_in, went_out)
+        super().probe(name, came_in, went_out, now_s)
 
 
 class ReactingLeaders(Leaders):
