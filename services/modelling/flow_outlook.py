@@ -1,8 +1,9 @@
 """Flows and hosts as hot spots are foreseen from them: where flows wait, how long they take, how they may go on.
 
 A flow waits where its segments run: a stop for each segment and host, with the rate, service and variation that were
-measured there. What it takes beside waiting is what it took in the quietest of the last seconds, without the waits that
-the model sees at queues where nothing has piled up: the mean latency after a burst still has the burst in it.
+measured there. A record's service is all that is done there with it and with what is made of it. What a flow takes
+beside waiting is what it took in the quietest of the last seconds, without the waits that the model sees at queues
+where nothing has piled up: the mean latency after a burst still has the burst in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,7 +64,8 @@ def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, M
     host = np.array([host_at[name] for name, _, _ in stops])
     count = len(stops)
     entering = np.zeros(count)
-    np.maximum.at(entering, of_seat, seats.per_s)
+    # What a flat_map makes does not come to the stop: it is work of the record that it was made of.
+    np.maximum.at(entering, of_seat[seats.is_first], seats.per_s[seats.is_first])
     work_us = _added(of_seat, np.nan_to_num(seats.per_s * seats.service_us), count)
     uneven = _added(of_seat, np.nan_to_num(seats.per_s * seats.service_us * seats.cs2), count)
     ca2 = np.zeros(count)

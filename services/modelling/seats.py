@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.fits import Moments, fit_service
-from placement.fits.arrays import divide
+from placement.fits.arrays import Flags, divide
+from services.modelling.flow_ends import FlowEnds
 from services.modelling.operators import Operators
 from services.modelling.ring import Array
 from services.modelling.windows import Window, held, mean_of_seen, seen_in
@@ -31,6 +32,8 @@ class Seats:
     """One row for each host, flow, segment and operator."""
 
     parts: Sequence[tuple[str, ...]]
+    is_first: Flags
+    """Which of them read what comes to their tasks."""
     per_s: Array
     service_us: Array
     cs2: Array
@@ -44,7 +47,7 @@ class Seats:
     """How many were."""
 
     @classmethod
-    def of(cls, operators: Operators, window: Window, recent_s: int) -> "Seats":
+    def of(cls, operators: Operators, ends: FlowEnds, window: Window, recent_s: int) -> "Seats":
         """Of those who are there now."""
         here = operators.staying(window["rows"][:, -recent_s:].sum(axis=1) > 0)
         sums = {name: window[name][here, -recent_s:] for name in _SUMS}
@@ -53,6 +56,7 @@ class Seats:
         service = fit_service(Moments(sums["served"], sums["service_us"], sums["service_us_sq"]))
         return cls(
             [operators.parts[seat] for seat in here.tolist()],
+            ends.is_first[here],
             mean_of_seen(sums["came"], seen_in(sums["rows"], sums["pending"])),
             divide(added["service_us"], added["served"]),
             np.nan_to_num(service.cs2, nan=1.0),

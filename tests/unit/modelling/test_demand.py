@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from services.modelling.demand import Demand
+from services.modelling.flow_ends import FlowEnds
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.operators import Operators
 from services.modelling.ring import Array
@@ -23,7 +24,7 @@ def came(seats: Mapping[tuple[str, ...], Mapping[str, list[float]]], flows: Mapp
         name: np.array([told.get(name, [default] * length) for told in seats.values()])
         for name, default in (("arrivals", 0.0), ("lag", 0.0), ("rows", 1.0))
     }
-    return Demand(operators, flows).came(window)
+    return Demand(operators, FlowEnds.of(operators.parts, flows).is_first).came(window)
 
 
 def test_what_waits_more_than_before_came_as_well() -> None:
