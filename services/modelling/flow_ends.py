@@ -1,4 +1,4 @@
-"""Where records enter tasks: at operators that read what comes from outside, which others in a task do not."""
+"""Where records enter tasks, and where results leave flows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ class FlowEnds:
 
     is_first: Flags
     """Nothing that runs in the same task is upstream of it. Of a flow that nobody knows any operator may be."""
+    at_sinks: Flags
+    """Its segment writes to a sink: what is timed there is what the flow takes."""
 
     @classmethod
     def of(cls, parts: Sequence[tuple[str, ...]], flows: Mapping[str, FlowFacts]) -> "FlowEnds":
@@ -29,4 +31,9 @@ class FlowEnds:
             for operator, above in below.get(task[1], ())
             if above in names
         }
-        return cls(np.array([part not in inner for part in parts], dtype=bool))
+        last = {(flow, operator) for flow, facts in flows.items() for operator in facts.last}
+        ending = {(flow, segment) for _, flow, segment, operator in parts if (flow, operator) in last}
+        return cls(
+            np.array([part not in inner for part in parts], dtype=bool),
+            np.array([part[1:3] in ending for part in parts], dtype=bool),
+        )

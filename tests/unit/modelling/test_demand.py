@@ -13,7 +13,7 @@ from services.modelling.ring import Array
 from services.modelling.sums import SEPARATOR
 
 KEPT, COUNTED = ("edge-1", "talk", "talk.aa", "kept"), ("edge-1", "talk", "talk.aa", "counted")
-FACTS = {"talk": FlowFacts(None, (("counted", "kept"),))}
+FACTS = {"talk": FlowFacts(None, (("counted", "kept"),), frozenset({"counted"}))}
 
 
 def came(seats: Mapping[tuple[str, ...], Mapping[str, list[float]]], flows: Mapping[str, FlowFacts] = FACTS) -> Array:
@@ -75,7 +75,7 @@ def test_of_two_inputs_the_one_that_gets_little_has_little_of_what_waits() -> No
         KEPT: {"arrivals": [1_000.0, 1_000.0], "lag": [0.0, 500.0]},
         other: {"arrivals": [10.0, 10.0], "lag": [0.0, 500.0]},
     }
-    assert [[1_000.0, 1_500.0], [10.0, 15.0]] == came(seats, {"talk": FlowFacts(None, ())}).tolist()
+    assert [[1_000.0, 1_500.0], [10.0, 15.0]] == came(seats, {"talk": FlowFacts(None, (), frozenset())}).tolist()
 
 
 def test_a_task_that_falls_silent_has_nothing_left() -> None:
@@ -84,7 +84,7 @@ def test_a_task_that_falls_silent_has_nothing_left() -> None:
     assert [[100.0, 0.0]] == found.tolist()
 
 
-@pytest.mark.parametrize("flows", [{}, {"talk": FlowFacts(None, ())}])
+@pytest.mark.parametrize("flows", [{}, {"talk": FlowFacts(None, (), frozenset())}])
 def test_of_a_flow_that_nobody_knows_the_operator_that_gets_most_counts_as_the_first(
     flows: Mapping[str, FlowFacts],
 ) -> None:
