@@ -44,13 +44,16 @@ class Measured:
     records: Array
     quietest_ms: Array
     """Of the second in which it was shortest; of what has waited for longer, that."""
+    open_s: Array
+    """For so many seconds something has waited for it."""
 
     @property
     def latest_ms(self) -> Array:
-        """Of the last second in which it was timed."""
+        """Of the last second in which it was timed; NaN where it has come to rest since then."""
         timed = np.isfinite(self.by_second_ms)
-        last = timed.shape[1] - 1 - timed[:, ::-1].argmax(axis=1)
-        return np.asarray(self.by_second_ms[np.arange(len(last)), last])
+        silent_s = timed[:, ::-1].argmax(axis=1)
+        latest_ms = self.by_second_ms[np.arange(len(timed)), timed.shape[1] - 1 - silent_s]
+        return np.where(silent_s <= self.open_s, latest_ms, np.nan)
 
 
 def outlook_of(seats: Seats, flows: Mapping[str, FlowFacts]) -> tuple[Outlook, Measured]:
@@ -130,9 +133,10 @@ def _measured(seats: Seats, flow: Indices, count: int) -> Measured:
     stalled_ms = np.zeros(by_second_ms.shape)
     np.maximum.at(stalled_ms, flow, seats.stalled_ms)
     stalled_ms[stalled_ms == 0] = np.nan
-    now_ms = stalled_ms[:, -1]
+    now_ms, open_s = stalled_ms[:, -1], np.zeros(count)
+    np.maximum.at(open_s, flow, seats.open_s)
     return Measured(
-        np.fmax(latency_ms, now_ms), np.fmax(by_second_ms, stalled_ms), records, np.fmax(quietest_ms, now_ms)
+        np.fmax(latency_ms, now_ms), np.fmax(by_second_ms, stalled_ms), records, np.fmax(quietest_ms, now_ms), open_s
     )
 
 

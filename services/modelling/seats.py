@@ -43,6 +43,8 @@ class Seats:
     """The same of each second, up to the last one."""
     timed: Array
     """How many were."""
+    open_s: Array
+    """For so many seconds, up to the last one, something has waited here, or may have: not all has been told."""
     stalled_ms: Array
     """At the end of each of these seconds: what was not begun had waited here for at least so long."""
 
@@ -67,6 +69,7 @@ class Seats:
             divide(added["latency_ms"], added["timed"]),
             divide(sums["latency_ms"], sums["timed"]),
             added["timed"],
+            lasting_s((sums["lag"] > 0) | (sums["pending"] > 0))[:, -1],
             _stalled_ms(window, recent_s, here),
         )
 

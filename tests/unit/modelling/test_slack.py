@@ -168,6 +168,47 @@ def test_a_warning_is_taken_back_where_nothing_can_be_foreseen_any_more(batch: B
     assert set() == modeller.hot_spots.standing
 
 
+@pytest.mark.parametrize("earned", [0, 3])
+def test_a_burst_that_is_over_breaks_no_bound_when_its_source_rests(batch: Batch, earned: int) -> None:
+    """Its last second was told as broken for nine more, in which nothing came and nothing waited."""
+    modeller, story = watch(batch, [200.0] * 12, [30.0] * 6 + [400.0] * 6, earned=earned)
+    spot = story[-1]["hotspot/talk"].body
+    assert isinstance(spot, HotSpotModel)
+    assert (0.0, BOUND_MS - 400.0) == (spot.in_s, spot.slack_ms)
+    resting = {("edge-1", "free", "free.aa", "x"): second_of(1.0, 5.0)}
+    told = []
+    for second in range(1_012, 1_024):
+        modeller.take(batch(second + 1.5, operator={seat: {second: sums} for seat, sums in resting.items()}))
+        told.append(models_of(modeller).get("hotspot/talk"))
+    assert told[0] is not None
+    assert None is told[0].body.in_s, "taken back"
+    assert {None} == set(told[1:])
+    verdicts = modeller.hot_spots.verdicts
+    assert (0, 1, 0) == (verdicts.hits, verdicts.misses, verdicts.false)
+
+
+@pytest.mark.parametrize(("late_s", "waits", "stands"), [(0, 9.0, 4), (0, 0.0, 0), (2, 0.0, 0)])
+def test_a_bound_stays_broken_while_what_waits_may_be_as_late(
+    batch: Batch, late_s: int, waits: float, stands: int
+) -> None:
+    """Results that come every third second leave gaps; what a host that is late tells of is its newest second."""
+    modeller, told = Modeller(FitParams(window_s=30, recent_s=5, alarm=AlarmParams(earned=3))), []
+    modeller.know({"talk": FlowFacts(BOUND_MS, (), frozenset({"tcp"}))})
+    for second in range(1_000, 1_030):
+        of = second - late_s
+        sums = second_of(200.0, 400.0) | {"waited": 200.0}
+        if of > 1_020:
+            sums |= {"timed": 0.0, "latency_ms": 0.0, "lag": waits}
+        modeller.take(batch(second + 1.5, operator={SEAT: {of: sums}}))
+        told.append(models_of(modeller).get("hotspot/talk"))
+    first, *later = told[1_020 + late_s - 1_000 :]
+    assert first is not None
+    assert 0.0 == first.body.in_s
+    assert [True] * stands == [
+        0.0 == each.body.in_s for each in later if each is not None and each.body.in_s is not None
+    ]
+
+
 def test_a_flow_that_stalls_is_late_for_as_long_as_it_does(batch: Batch) -> None:
     """After ten seconds without a result it had no slack, and its warning was taken back."""
     modeller, _ = watch(batch, [200.0] * 12, [30.0] * 12, earned=3)
