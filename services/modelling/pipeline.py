@@ -52,6 +52,8 @@ class Figures:
     """Rows that came after the watermark."""
     failures: int = 0
     """Queries that ended by themselves."""
+    skipped: int = 0
+    """Rows that no query read: they came before the window of all models, while none ran."""
     progress: dict[str, Any] = field(default_factory=dict)
     """What Spark says of the last batch."""
     _noted: frozenset[str] = frozenset()
