@@ -12,6 +12,8 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 HIDDEN = "***"
+_LOUD = {"aiokafka": logging.CRITICAL, "faust": logging.WARNING, "mode": logging.WARNING}
+"""Libraries, and what services let them say."""
 _SECRET_NAME = re.compile(r"password|passwd|secret|token|authorization|api_?key|credential|cookie", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@]*@")
 _ASSIGNED_SECRET = re.compile(
@@ -44,6 +46,8 @@ def configure_logs(level: str = "info", form: str = "auto", stream: TextIO | Non
         )
     )
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(logging.NOTSET)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -63,9 +67,8 @@ def configure_service_logs(level: str, form: str) -> None:
     """
     configure_logs(level, form)
     if level != "debug":
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-        for name in ("faust", "mode"):
-            logging.getLogger(name).setLevel(logging.WARNING)
+        for name, quiet in _LOUD.items():
+            logging.getLogger(name).setLevel(quiet)
 
 
 def hide_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:

@@ -8,33 +8,21 @@ Behind an edge what waits are blocks of records, and counts as that many records
 segments that read sources.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from services.modelling.flow_facts import FlowFacts
+from placement.fits.arrays import Flags
 from services.modelling.operators import Operators
 from services.modelling.ring import Array
 from services.modelling.windows import Window
 
 
 class Demand:
-    """Of the same seats and flows as long as neither changes; `came` once a second."""
+    """Of the same seats as long as they do not change; `came` once a second."""
 
-    def __init__(self, operators: Operators, flows: Mapping[str, FlowFacts]) -> None:
+    def __init__(self, operators: Operators, is_first: Flags) -> None:
+        """`is_first`: which seats read what comes to their tasks."""
         self._operators = operators
-        there = {part[:3]: set[str]() for part in operators.parts}
-        for *task, operator in operators.parts:
-            there[tuple(task)].add(operator)
-        below = {flow: facts.upstream for flow, facts in flows.items()}
-        inner = {
-            (*task, operator)
-            for task, names in there.items()
-            for operator, above in below.get(task[1], ())
-            if above in names
-        }
-        self._is_first = np.array([part not in inner for part in operators.parts], dtype=bool)
-        """Of a flow that nobody knows any operator may be."""
+        self._is_first = is_first
 
     def came(self, window: Window) -> Array:
         """[seat, second]: records that came, also those that wait."""

@@ -17,6 +17,8 @@ def exposition(pipeline: Pipeline) -> str:
     lines += metric("models_rejected_total", "counter", "Metrics rows set aside", [({}, figures.rejected)])
     lines += metric("models_astray_total", "counter", "Rows of wrong clocks", [({}, modeller.totals.astray)])
     lines += metric("models_query_failures_total", "counter", "Queries that began again", [({}, figures.failures)])
+    skipped = "Metrics rows that nobody looked at, since they came long before a query began anew"
+    lines += metric("models_skipped_rows_total", "counter", skipped, [({}, figures.skipped)])
     late = "Rows that came too late; those of a seat and second in one batch are one"
     lines += metric("models_late_rows_total", "counter", late, [({}, figures.late)])
     rows = [({"kind": kind}, count) for kind, count in sorted(modeller.totals.rows.items())]

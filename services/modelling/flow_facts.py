@@ -1,4 +1,4 @@
-"""What models need to know of flows: their bounds, and which operators are upstream of which."""
+"""What models need to know of flows: their bounds, which operators are upstream of which, and where results leave."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ TEXTS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FlowFacts:
-    """One flow. `upstream`: pairs of (operator, one upstream of it)."""
+    """One flow. `upstream`: pairs of (operator, one upstream of it); `last`: operators whose results go to a sink."""
 
     bound_ms: float | None
     upstream: tuple[tuple[str, str], ...]
+    last: frozenset[str]
 
 
 def facts_of(revisions: Iterable[FlowRevision]) -> dict[str, FlowFacts]:
@@ -39,7 +40,7 @@ def _facts_of_text(text: str) -> FlowFacts | None:
 
 
 def facts_of_graph(graph: FlowGraph) -> FlowFacts:
-    """Bound and ancestors, the nearest first."""
+    """Bound, ancestors, the nearest first, and who is last."""
     operators = {operator.name for operator in graph.operators}
     parents = {
         name: sorted({edge.upstream for edge in graph.edges_into(name)} & operators) for name in sorted(operators)
@@ -52,4 +53,5 @@ def facts_of_graph(graph: FlowGraph) -> FlowFacts:
             found += [each for each in layer if each not in found]
             layer = sorted({above for each in layer for above in parents[each]} - set(found))
         pairs += [(name, each) for each in found[:UPSTREAM_MAX]]
-    return FlowFacts(graph.spec.qos.latency_ms, tuple(pairs))
+    last = frozenset(edge.upstream for edge in graph.edges if edge.kind == "sink")
+    return FlowFacts(graph.spec.qos.latency_ms, tuple(pairs), last)

@@ -4,6 +4,7 @@ A warning counts from when it was told: what rests on a second may be told secon
 between was foreseen for nobody.
 """
 
+import math
 from collections import deque
 from collections.abc import Mapping
 
@@ -30,9 +31,11 @@ class FlowVerdicts:
         """Who is warned of, and from which second on anybody knows it."""
 
     def told(self, second: int, late_s: float) -> None:
-        """What was foreseen with the step of this second was told so long after it; without this word, at once."""
+        """What was foreseen with the step of this second was told so long after it; without this word, at once.
+
+        What breaks in the very second in which it was told nobody was warned of in time."""
         if self._coming and self.second == second:
-            self._coming[-1] = second + int(late_s), self._coming[-1][1]
+            self._coming[-1] = second + math.ceil(late_s), self._coming[-1][1]
 
     @property
     def hits(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from placement.fits.arrays import divide
 from services.modelling.columns import Columns
 from services.modelling.demand import Demand
+from services.modelling.flow_ends import FlowEnds
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.forecasts import Forecasts
 from services.modelling.lateness import Lateness
@@ -26,7 +27,7 @@ from services.modelling.operator_columns import (
 )
 from services.modelling.operators import Operators
 from services.modelling.params import RING_AHEAD_S, SLACK_S, FitParams
-from services.modelling.ring import Array, Ring
+from services.modelling.ring import Ring
 from services.modelling.rows import Rows
 from services.modelling.seats import Seats
 from services.modelling.signatures import signature_columns
@@ -71,7 +72,7 @@ class Modeller:
         """How many seconds were closed with the last one."""
         self._swept = 0
         self._known: tuple[int, Operators] | None = None
-        self._demand: tuple[Operators, Mapping[str, FlowFacts], Demand] | None = None
+        self._ends: tuple[Operators, Mapping[str, FlowFacts], FlowEnds] | None = None
         self._looked: tuple[tuple[int, int], Window] | None = None
         self._service: tuple[tuple[int, int], ServiceFit] | None = None
 
@@ -179,11 +180,12 @@ class Modeller:
             heard[host] = max(heard.get(host, 0), second)
         return heard
 
-    def _came(self, window: Window) -> Array:
-        operators, known = self._operators(), self._demand
+    def _flow_ends(self) -> FlowEnds:
+        """Found anew only when somebody has come or gone."""
+        operators, known = self._operators(), self._ends
         if known is None or known[0] is not operators or known[1] is not self.flows:
-            known = self._demand = (operators, self.flows, Demand(operators, self.flows))
-        return known[2].came(window)
+            known = self._ends = (operators, self.flows, FlowEnds.of(operators.parts, self.flows))
+        return known[2]
 
     def _window(self) -> Window:
         """All sums of operators; `pending`: 1 where a row may still come; `came`: arrivals with those that wait."""
@@ -193,7 +195,7 @@ class Modeller:
             late_s = np.array([self.lateness.now(part[0]) for part in operators.parts], dtype=np.int64)
             pending = (np.arange(window_s)[::-1] < late_s[:, None]).astype(float)
             window = Window(ring, "operator", operators.places, self.closed, window_s, pending=pending)
-            window["came"] = self._came(window)
+            window["came"] = Demand(operators, self._flow_ends().is_first).came(window)
             self._looked = (stamp, window)
         return self._looked[1]
 
@@ -226,7 +228,7 @@ class Modeller:
         """Slack and hot spots of the flows with a bound, from what was measured lately."""
         if not any(flow.bound_ms is not None for flow in self.flows.values()):
             return self.hot_spots.take_back(self.closed)
-        seats = Seats.of(self._operators(), self._window(), self.params.recent_s)
+        seats = Seats.of(self._operators(), self._flow_ends(), self._window(), self.params.recent_s)
         return self.hot_spots.columns(seats, self.forecasts.ahead(), self.flows, self.closed)
 
     def _link_models(self) -> Columns:

@@ -10,6 +10,7 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 
 from services.modelling import spark_kafka
+from services.modelling.broker_time import BrokerTime, newest_model_ms
 from services.modelling.columns import Stamp
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.mirror import Mirror
@@ -51,6 +52,8 @@ class Figures:
     """Rows that came after the watermark."""
     failures: int = 0
     """Queries that ended by themselves."""
+    skipped: int = 0
+    """Rows that no query read: they came before the window of all models, while none ran."""
     progress: dict[str, Any] = field(default_factory=dict)
     """What Spark says of the last batch."""
     _noted: frozenset[str] = frozenset()
@@ -75,6 +78,7 @@ class Pipeline:
         self.modeller = Modeller(params.fits)
         self.board = Scoreboard(params.fits.forecast.horizons)
         self.mirror = Mirror(params.redis_url) if params.redis_url is not None else None
+        self.broker_time = BrokerTime(lambda: newest_model_ms(params.bootstrap))
         self._spark = spark
         self._now_ms = now_ms
         self._told = 0
@@ -135,13 +139,14 @@ class Pipeline:
             self._told_of.update(dict.fromkeys(keys, self.modeller.closed))
             ended = self._not_told_since().union(self.modeller.sweep())
             self._gone = self._gone.difference(keys).union(ended)
-        fitted_s = time.monotonic()
+        fitted_s, sent_ms = time.monotonic(), self.broker_time.local_ms()
         self._publish(keys, values, sorted(self._gone), rows.rejected)
         self._gone.clear()
         if not self.modeller.is_behind:
             self._told = self.modeller.closed
         if keys:
-            self.modeller.hot_spots.verdicts.told(self._told, _late_s(rows, self._told) + time.monotonic() - began_s)
+            self.modeller.hot_spots.verdicts.told(self._told, self._late_s(rows, began_s))
+            self.broker_time.wrote(sent_ms)
         self.figures.batches += 1
         self.figures.models += len(keys)
         self.figures.rejected += self._count(rows.rejected)
@@ -177,6 +182,7 @@ class Pipeline:
     def close(self) -> None:
         """Nothing is taken any more."""
         self._mirroring.shutdown()
+        self.broker_time.close()
         if self.mirror is not None:
             self.mirror.close()
 
@@ -199,6 +205,16 @@ class Pipeline:
         if mirrored is not None:
             mirrored.result()
 
+    def _late_s(self, rows: Rows, began_s: float) -> float:
+        """How long ago the second that was told ended, by the broker's clock.
+
+        At least from its end to the batch's last row, by the broker's clock, and since the batch was handed to us, by
+        ours; what Spark took in between only the broker's clock tells."""
+        ended_s = self._told + 1
+        at_least_s = max(0.0, rows.appended_ms / 1_000 - ended_s) + time.monotonic() - began_s
+        now_ms = self.broker_time.now_ms
+        return at_least_s if now_ms is None else max(at_least_s, now_ms / 1_000 - ended_s)
+
     def _count(self, rejected: tuple[RejectedMetrics, ...]) -> int:
         """How many are new: a place comes again when more garbage came near it."""
         new = 0
@@ -209,9 +225,3 @@ class Pipeline:
         while len(self._garbage) > 10_000:
             del self._garbage[next(iter(self._garbage))]
         return new
-
-
-def _late_s(rows: Rows, second: int) -> float:
-    """How long after the end of a second Spark began the batch that closed it: when its last row was appended, by the
-    broker's clock, which ours may differ from."""
-    return max(0.0, rows.appended_ms / 1_000 - second - 1)

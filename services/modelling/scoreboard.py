@@ -14,6 +14,7 @@ from statistics import median
 import numpy as np
 
 from placement.fits import Execution
+from placement.hotspots import VerdictParams
 from services.modelling.columns import Columns
 from services.modelling.flow_verdicts import FlowVerdicts
 from services.modelling.forecasts import Rates
@@ -24,6 +25,8 @@ from topics.messages import ScoreModel
 
 KEPT_S = 2_000
 """Live, what is older than this counts little. Warnings are few: all that are known of count alike."""
+LEADS_MAX = VerdictParams().kept
+"""Of so many warnings that came true last the lead is told, whichever process gave them."""
 KEEP = 1.0 - 1.0 / KEPT_S
 """What a second keeps of the sums before it."""
 
@@ -81,7 +84,8 @@ class Scoreboard:
                 self._before.false += score.predictions - hits
                 self._before.misses += max(0, (score.broken or hits) - hits)
                 # Only their median is known: it stands for each of them.
-                self._before.leads_s += [score.lead_s] * hits if score.lead_s is not None else []
+                leads_s = [score.lead_s] * min(hits, LEADS_MAX) if score.lead_s is not None else []
+                self._before.leads_s = [*self._before.leads_s, *leads_s][-LEADS_MAX:]
             elif score.size is not None and score.wape is not None and score.naive_wape is not None:
                 tally = self._tallies.setdefault((score.of, score.what), _Tally())
                 tally.predictions += score.predictions
@@ -134,7 +138,7 @@ class Scoreboard:
         hits, misses, false = spots.hits + before.hits, spots.misses + before.misses, spots.false + before.false
         if not hits + misses + false:
             return []
-        warned, broken, leads_s = hits + false, hits + misses, [*before.leads_s, *spots.leads_s]
+        warned, broken, leads_s = hits + false, hits + misses, [*before.leads_s, *spots.leads_s][-LEADS_MAX:]
         return [
             ScoreModel(
                 "hotspot",

@@ -29,6 +29,7 @@ from services.modelling.mirror_layout import EXPIRES_AFTER_S
 from services.modelling.old_models import old_keys
 from services.modelling.params import SLACK_S, ModellingParams
 from services.modelling.pipeline import Pipeline, clock_ms
+from services.modelling.skipped import tell_skipped
 from services.modelling.spark_session import open_session
 from services.modelling.spark_sums import sums_of
 from services.process.health import METRICS_TYPE, HealthServer, Page, UnwellError, plain
@@ -193,6 +194,7 @@ class Service:
     def _keep_querying(self, spark: SparkSession, pipeline: Pipeline, on_up: Callable[[], object]) -> None:
         failures = 0
         refilled = was_set_back = False
+        reached: checkpoint.Places = {}  # by queries whose checkpoint was put aside, or that have committed nothing yet
         while not self._asked.is_set():
             batches = pipeline.figures.batches
             window_ms = clock_ms() - self.params.fits.window_s * 1_000
@@ -201,15 +203,22 @@ class Service:
             try:
                 records = spark_kafka.stream(spark, self.params.bootstrap, self.params.stream, since_ms=begins_ms)
                 sums = sums_of(records, self.params.stream, is_stream=True)
-                checkpoint.leave_behind(self.params.checkpoint, before_ms=min(window_ms, clock_ms() - BACKLOG_MS_MAX))
-                checkpoint.agree(self.params.checkpoint, checkpoint.shape_of(sums.schema))
-                if not refilled and checkpoint.has_begun(self.params.checkpoint):
+                left_ms = min(window_ms, clock_ms() - BACKLOG_MS_MAX)
+                reached |= checkpoint.leave_behind(self.params.checkpoint, before_ms=left_ms)
+                reached |= checkpoint.agree(self.params.checkpoint, checkpoint.shape_of(sums.schema))
+                has_begun = checkpoint.has_begun(self.params.checkpoint)
+                if reached and not has_begun:
+                    rows, reached = tell_skipped(self.params.bootstrap, reached, since_ms=begins_ms)
+                    pipeline.figures.skipped += rows
+                elif has_begun:
+                    reached = {}
+                if not refilled and has_begun:
                     pipeline.refill(since_ms)
                 refilled = True
                 self._query(sums, pipeline, on_up)
             except ClockSetBackError as fault:
                 log.warning("the broker's clock was set back; the query begins with what comes", error=str(fault))
-                checkpoint.put_aside(self.params.checkpoint, "outdated")
+                reached |= checkpoint.put_aside(self.params.checkpoint, "outdated")
                 was_set_back = True
             except (PySparkException, Py4JJavaError) as fault:
                 if self._asked.is_set():
@@ -219,7 +228,7 @@ class Service:
                 failures = failures + 1 if pipeline.figures.batches == batches else 1
                 log.warning("the query ended; it begins again", failures=failures, error=str(fault)[:2_000])
                 if failures >= FAILURES_MAX:
-                    checkpoint.put_aside(self.params.checkpoint, "unreadable")
+                    reached |= checkpoint.put_aside(self.params.checkpoint, "unreadable")
                     failures = 0
             self._asked.wait(min(PAUSE_S * 2**failures, PAUSE_S_MAX))
 

@@ -53,7 +53,9 @@ class HotSpots:
         names = [outlook.flows[flow] for flow in bound]
         slack_ms = outlook.bounds_ms[bound] - measured.latency_ms[bound]
         by_second_ms = outlook.bounds_ms[bound, None] - measured.by_second_ms[bound]
-        timed = dict(zip(names, (outlook.bounds_ms - measured.latest_ms)[bound].tolist(), strict=True))
+        left_ms = (outlook.bounds_ms - measured.latest_ms)[bound].tolist()
+        # Who has come to rest is in no danger, and its last second has been judged.
+        timed = {name: left for name, left in zip(names, left_ms, strict=True) if math.isfinite(left)}
         spots = [spot for spot in hot_spots(outlook, seen, self.verdicts.alarm.level) if spot.flow in timed]
         self._catch_up(second, names, by_second_ms, outlook)
         self.verdicts.step(second, timed, {spot.flow for spot in spots}, outlook.company())

@@ -40,6 +40,12 @@ def mean_of_seen(values: Array, seen: Flags) -> Array:
     return np.where(seen, values, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
 
 
+def lasting_s(so: Flags) -> Array:
+    """How many seconds on end it had been so, up to each."""
+    seconds = np.arange(1, so.shape[1] + 1)
+    return np.asarray(seconds - np.maximum.accumulate(np.where(so, 0, seconds), axis=1), dtype=np.float64)
+
+
 def held(values: Array, pending: Array) -> Array:
     """The last value that is whole stands for those after it that are not yet."""
     last = np.maximum(values.shape[1] - 1 - (pending > 0).sum(axis=1), 0)

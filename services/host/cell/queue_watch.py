@@ -104,6 +104,8 @@ class QueueWatch:
         self._looks: dict[Slot, deque[tuple[float, TaskSeen]]] = {}
         self._kept = round(max(SERVICE_S, params.lately_s) / params.look_s) + 1
         self._came = round(params.lately_s / params.look_s)
+        self._services_ms: dict[Slot, float] = {}
+        """Of each task what a record took lately, or when it last did any."""
         self._bases_ms: dict[str, deque[float]] = {}
         """Of each flow, what it took beside waiting here in each of the last seconds."""
         self._wait_ms: dict[str, float] = {}
@@ -126,6 +128,7 @@ class QueueWatch:
         """The tasks that are there and have something to do."""
         for gone in self._looks.keys() - {task.slot for task in tasks}:
             del self._looks[gone]
+            self._services_ms.pop(gone, None)
         lately = [each for task in tasks if (each := self._lately(task, now_s)) is not None]
         here = {task.flow for task in tasks}
         self._bases_ms = {flow: past for flow, past in self._bases_ms.items() if flow in here}
@@ -149,8 +152,11 @@ class QueueWatch:
         (before_s, before), (_, first) = looks[-1 - self._came], looks[0]
         came = task.done + task.lag - before.done - before.lag
         done = task.done - first.done
-        service_ms = (task.worked_us - first.worked_us) / done / 1e3 if done > 0 else 0.0
         since_s, since = looks[max(0, len(looks) - 1 - round(SEEN_S / self._params.look_s))]
+        if done > 0:
+            self._services_ms[task.slot] = (task.worked_us - first.worked_us) / done / 1e3
+        # What waits for a task that gets nothing done takes no less time than before; who rests fills no queue.
+        service_ms = self._services_ms.get(task.slot, 0.0) if done > 0 or task.lag > 0 else 0.0
         # A host that is busy looks late.
         lately_s, over_s = (max(now_s - each_s, self._params.look_s) for each_s in (before_s, since_s))
         records = task.done + task.lag - since.done - since.lag

@@ -103,6 +103,25 @@ def test_what_a_flow_takes_beside_waiting_counts() -> None:
         assert sees is any(host.play(0.5, came=12, done=10))
 
 
+def test_a_host_that_gets_nothing_done_goes_on_warning() -> None:
+    """After ten seconds it knew no more what a record takes, and took what waits for no work."""
+    host = Host([task(1)])
+    host.play(3, came=8, done=8)
+    assert all(host.play(30, came=8, done=0)[LOOKS:])
+
+
+def test_a_task_with_nothing_to_do_is_in_no_danger_from_others() -> None:
+    """What a record of it once took is no reason to warn of it."""
+    host = Host([task(1), task(2)])
+    host.play(3, came=4, done=4)
+    idle = host.tasks[1]
+    for _ in range(15 * LOOKS):
+        host.now_s += PARAMS.look_s
+        host.tasks = [on(host.tasks[0], came=12, done=10), idle]
+        found = host.watch.look(host.tasks, now_s=host.now_s)
+    assert {"f1"} == {near.spot.flow for near in found}
+
+
 def test_a_queue_that_is_long_for_long_is_not_taken_for_what_a_flow_always_takes() -> None:
     """Beside ten seconds of waiting every second took longer than the bound: the host fell silent, and nobody moved."""
     graph = counting()

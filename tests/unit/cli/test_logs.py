@@ -7,7 +7,7 @@ import logging
 import pytest
 import structlog
 
-from services.logs import configure_logs, hide_in_text
+from services.logs import configure_logs, configure_service_logs, hide_in_text
 
 
 def logged(form: str, level: str = "info") -> io.StringIO:
@@ -36,6 +36,14 @@ def test_for_people_a_line_is_text() -> None:
 
 def test_libraries_log_in_the_same_form() -> None:
     """aiokafka and Faust use Python's own logging."""
+    stream = logged("json")
+    logging.getLogger("aiokafka").warning("lost %s", "leader")
+    assert "lost leader" == json.loads(stream.getvalue())["event"]
+
+
+def test_who_sets_logs_up_anew_hears_libraries_again() -> None:
+    """A service had made them quiet in this process, and they stayed so."""
+    configure_service_logs("info", "json")
     stream = logged("json")
     logging.getLogger("aiokafka").warning("lost %s", "leader")
     assert "lost leader" == json.loads(stream.getvalue())["event"]

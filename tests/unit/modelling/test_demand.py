@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from services.modelling.demand import Demand
+from services.modelling.flow_ends import FlowEnds
 from services.modelling.flow_facts import FlowFacts
 from services.modelling.operators import Operators
 from services.modelling.ring import Array
 from services.modelling.sums import SEPARATOR
 
 KEPT, COUNTED = ("edge-1", "talk", "talk.aa", "kept"), ("edge-1", "talk", "talk.aa", "counted")
-FACTS = {"talk": FlowFacts(None, (("counted", "kept"),))}
+FACTS = {"talk": FlowFacts(None, (("counted", "kept"),), frozenset({"counted"}))}
 
 
 def came(seats: Mapping[tuple[str, ...], Mapping[str, list[float]]], flows: Mapping[str, FlowFacts] = FACTS) -> Array:
@@ -23,7 +24,7 @@ def came(seats: Mapping[tuple[str, ...], Mapping[str, list[float]]], flows: Mapp
         name: np.array([told.get(name, [default] * length) for told in seats.values()])
         for name, default in (("arrivals", 0.0), ("lag", 0.0), ("rows", 1.0))
     }
-    return Demand(operators, flows).came(window)
+    return Demand(operators, FlowEnds.of(operators.parts, flows).is_first).came(window)
 
 
 def test_what_waits_more_than_before_came_as_well() -> None:
@@ -74,7 +75,7 @@ def test_of_two_inputs_the_one_that_gets_little_has_little_of_what_waits() -> No
         KEPT: {"arrivals": [1_000.0, 1_000.0], "lag": [0.0, 500.0]},
         other: {"arrivals": [10.0, 10.0], "lag": [0.0, 500.0]},
     }
-    assert [[1_000.0, 1_500.0], [10.0, 15.0]] == came(seats, {"talk": FlowFacts(None, ())}).tolist()
+    assert [[1_000.0, 1_500.0], [10.0, 15.0]] == came(seats, {"talk": FlowFacts(None, (), frozenset())}).tolist()
 
 
 def test_a_task_that_falls_silent_has_nothing_left() -> None:
@@ -83,7 +84,7 @@ def test_a_task_that_falls_silent_has_nothing_left() -> None:
     assert [[100.0, 0.0]] == found.tolist()
 
 
-@pytest.mark.parametrize("flows", [{}, {"talk": FlowFacts(None, ())}])
+@pytest.mark.parametrize("flows", [{}, {"talk": FlowFacts(None, (), frozenset())}])
 def test_of_a_flow_that_nobody_knows_the_operator_that_gets_most_counts_as_the_first(
     flows: Mapping[str, FlowFacts],
 ) -> None:

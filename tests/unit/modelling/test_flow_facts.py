@@ -29,6 +29,7 @@ def test_a_flow_has_its_bound_and_all_ancestors_the_nearest_first() -> None:
     facts = facts_of([revision(TEXT)])["talk"]
     assert 250 == facts.bound_ms
     assert (("small", "tcp"), ("tiny", "small"), ("tiny", "tcp")) == facts.upstream
+    assert {"tiny"} == facts.last
 
 
 def test_flows_that_are_gone_or_unreadable_have_no_facts() -> None:

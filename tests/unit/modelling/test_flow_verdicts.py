@@ -51,7 +51,14 @@ def test_a_place_that_is_given_on_begins_anew() -> None:
 
 @pytest.mark.parametrize(
     ("late_s", "breaks", "hits", "misses", "leads_s"),
-    [(0.9, 3, 1, 0, [2]), (1.1, 3, 1, 0, [1]), (2.1, 3, 0, 1, []), (2.1, 4, 1, 0, [1])],
+    [
+        (0.0, 3, 1, 0, [2]),
+        (0.9, 3, 1, 0, [1]),
+        (1.0, 3, 1, 0, [1]),
+        (1.1, 3, 0, 1, []),
+        (2.1, 4, 0, 1, []),
+        (2.1, 5, 1, 0, [1]),
+    ],
 )
 def test_a_warning_counts_from_when_it_was_told(
     late_s: float, breaks: int, hits: int, misses: int, leads_s: list[int]
@@ -71,7 +78,7 @@ def test_a_warning_that_is_told_between_two_models_counts_from_then() -> None:
     verdicts = FlowVerdicts(VerdictParams(holds_s=5))
     for second in (100, 103):
         verdicts.step(second, {"hot": 1.0 if second == 100 else -1.0}, {"hot"} if second == 100 else set(), {})
-        verdicts.told(second, 1.5)
+        verdicts.told(second, 0.5)
     assert (1, 0, [2]) == (verdicts.hits, verdicts.misses, verdicts.leads_s)
 
 

@@ -211,7 +211,7 @@ def test_a_host_that_is_always_late_has_the_rates_and_forecasts_of_others(batch:
 def test_slack_is_reckoned_from_what_has_been_told(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that is 3 s late has neither less to do nor an empty queue."""
     modeller, seen = late_by(3, 1_060, batch), []
-    modeller.know({"talk": FlowFacts(100.0, ())})
+    modeller.know({"talk": FlowFacts(100.0, (), frozenset({"tcp"}))})
     monkeypatch.setattr(modeller.hot_spots, "columns", lambda seats, *_: seen.append(seats) or [])
     modeller.models()
     (seats,) = seen
@@ -231,7 +231,7 @@ def test_who_has_little_to_do_stays_company_and_who_works_elsewhere_does_not(
         there = {LATE: {second: told(9.0)}} if second < 1_008 else {moved: {second: told(9.0)}}
         once = {sparse: {second: told(1.0)}} if second == 1_005 else {}
         modeller.take(batch(second + 0.5, operator={TCP: {second: told(50.0)}, **there, **once}))
-    modeller.know({"talk": FlowFacts(100.0, ())})
+    modeller.know({"talk": FlowFacts(100.0, (), frozenset({"tcp"}))})
     monkeypatch.setattr(modeller.hot_spots, "columns", lambda seats, *_: seen.append(seats) or [])
     modeller.models()
     assert {TCP, moved, sparse} == set(seen[0].parts)

@@ -55,6 +55,22 @@ class Book:
     def close(self) -> None: ...
 
 
+class Stamps:
+    """The broker's time."""
+
+    def __init__(self) -> None:
+        self.now_ms: float | None = None
+        self.sent_ms: list[float] = []
+
+    def local_ms(self) -> float:
+        return 77.0
+
+    def wrote(self, sent_ms: float) -> None:
+        self.sent_ms.append(sent_ms)
+
+    def close(self) -> None: ...
+
+
 @pytest.fixture
 def book() -> Book:
     return Book()
@@ -71,6 +87,7 @@ def pipeline(book: Book, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ite
     )
     made = Pipeline(None, params, now_ms=lambda: 1)  # type: ignore[arg-type]
     made.mirror = book  # type: ignore[assignment]
+    made.broker_time = Stamps()  # type: ignore[assignment]
     yield made
     made.close()
 
@@ -299,3 +316,20 @@ def test_warnings_are_judged_from_when_their_models_were_written(
     assert 1_000 == second
     assert 0.5 == late_s % 1.0, "and whole seconds by our clock"
     assert late_s > 2.0, "with what writing took"
+
+
+def test_warnings_are_as_late_as_the_brokers_clock_says(
+    batch: Batch, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark takes to begin a batch after its last row is in no other figure: leads were up to two seconds longer
+    than anybody had."""
+    told: list[float] = []
+    monkeypatch.setattr(FlowVerdicts, "told", lambda self, second, late_s: told.append(late_s))
+    seat, stamps = ("edge-1", "talk", "talk.aa", "tcp"), pipeline.broker_time
+    stamps.now_ms = 1_003_200.0  # type: ignore[misc]
+    give(pipeline, batch(1_001.5, operator={seat: {1_000: TOLD}}), 1)
+    assert [2.2] == pytest.approx(told)
+    assert [77.0] == stamps.sent_ms, "when they were sent, by our clock"  # type: ignore[attr-defined]
+    stamps.now_ms = 900_000.0  # type: ignore[misc]
+    give(pipeline, batch(1_002.5, operator={seat: {1_001: TOLD}}), 2)
+    assert told[1] >= 0.5, "never less than what is certain"

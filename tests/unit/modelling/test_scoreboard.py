@@ -7,7 +7,7 @@ import pytest
 from services.modelling.modeller import Modeller
 from services.modelling.params import FitParams
 from services.modelling.rows import Rows
-from services.modelling.scoreboard import Scoreboard
+from services.modelling.scoreboard import LEADS_MAX, Scoreboard
 from topics.messages import ScoreModel
 
 Batch = Callable[..., Rows]
@@ -95,3 +95,23 @@ def test_what_was_told_can_be_gone_on_from() -> None:
             )
     board.resume([ScoreModel("forecast", "10 s", 9, 0.3, 0.4)])
     assert 1_000 == score(board, "10 s").predictions, "of an earlier release: it does not say what it is made of"
+
+
+def test_leads_of_all_that_ever_came_true_are_not_kept() -> None:
+    """Each restart made as many of them as there had been hits for ever, and each batch copied and sorted them."""
+    board, told = Scoreboard(HORIZONS_S), ScoreModel("hotspot", "all", 10**9, precision=0.8, lead_s=4.0, broken=10**9)
+    for _ in range(2):
+        board.resume([told])
+        assert LEADS_MAX == len(board._before.leads_s)
+    (score,) = board.scores()
+    assert (4.0, 0.8, 0.8) == (score.lead_s, score.precision, score.recall), "hits count all the same"
+
+
+def test_leads_of_before_give_way_to_new_ones(batch: Batch) -> None:
+    """The lead that is told is of the last warnings, as in a process that never ended."""
+    board, modeller = Scoreboard(HORIZONS_S), Modeller(FitParams(window_s=30))
+    board.resume([ScoreModel("hotspot", "all", LEADS_MAX, precision=1.0, recall=1.0, lead_s=9.0, broken=LEADS_MAX)])
+    modeller.hot_spots.verdicts._verdicts.leads_s[0] += [2] * (LEADS_MAX // 2 + 1)
+    board.look(modeller)
+    (score,) = board.scores()
+    assert 2.0 == score.lead_s

@@ -40,7 +40,9 @@ def watch(
     `stands`: flows whose warnings stand from before; `earned`: how many must have come true before one is given.
     """
     modeller = Modeller(FitParams(window_s=30, recent_s=5, alarm=AlarmParams(earned=earned)))
-    modeller.know({"talk": FlowFacts(BOUND_MS, ()), "free": FlowFacts(other[1], ())})
+    modeller.know(
+        {"talk": FlowFacts(BOUND_MS, (), frozenset({"tcp"})), "free": FlowFacts(other[1], (), frozenset({"x"}))}
+    )
     modeller.hot_spots.stand_by(stands)
     story = []
     for second, (rate, latency_ms) in enumerate(zip(rates, latencies_ms, strict=True), start=1_000):
@@ -114,7 +116,7 @@ def test_what_is_foreseen_is_judged_though_nobody_is_warned_yet(batch: Batch) ->
 def test_load_beyond_capacity_is_seen_though_a_host_gets_no_more_done(batch: Batch) -> None:
     """Processed records stay at capacity then; that more wait each second is what tells."""
     modeller = Modeller(FitParams(window_s=30, recent_s=5))
-    modeller.know({"talk": FlowFacts(10_000.0, ())})
+    modeller.know({"talk": FlowFacts(10_000.0, (), frozenset({"tcp"}))})
     for second in range(1_000, 1_040):
         over = max(0, second - 1_029)
         cells = {SEAT: {second: second_of(1_000.0 if over else 700.0, 20.0) | {"lag": 500.0 * over}}}
@@ -152,7 +154,7 @@ def test_a_warning_is_taken_back_where_nothing_can_be_foreseen_any_more(batch: B
     """The bound was lifted, or no record was timed for a while."""
     modeller, _ = watch(batch, [200.0] * 3, [30.0] * 3)
     modeller.hot_spots.stand_by(["talk"])
-    modeller.know({"talk": FlowFacts(bound_ms, ())})
+    modeller.know({"talk": FlowFacts(bound_ms, (), frozenset({"tcp"}))})
     for second in range(1_003, 1_020):
         cells = {SEAT: {second: second_of(200.0, 0.0) | {"timed": 0.0}}}
         modeller.take(batch(second + 1.5, operator=cells))
@@ -166,6 +168,67 @@ def test_a_warning_is_taken_back_where_nothing_can_be_foreseen_any_more(batch: B
     assert set() == modeller.hot_spots.standing
 
 
+@pytest.mark.parametrize("earned", [0, 3])
+def test_a_burst_that_is_over_breaks_no_bound_when_its_source_rests(batch: Batch, earned: int) -> None:
+    """Its last second was told as broken for nine more, in which nothing came and nothing waited."""
+    modeller, story = watch(batch, [200.0] * 12, [30.0] * 6 + [400.0] * 6, earned=earned)
+    spot = story[-1]["hotspot/talk"].body
+    assert isinstance(spot, HotSpotModel)
+    assert (0.0, BOUND_MS - 400.0) == (spot.in_s, spot.slack_ms)
+    resting = {("edge-1", "free", "free.aa", "x"): second_of(1.0, 5.0)}
+    told = []
+    for second in range(1_012, 1_024):
+        modeller.take(batch(second + 1.5, operator={seat: {second: sums} for seat, sums in resting.items()}))
+        told.append(models_of(modeller).get("hotspot/talk"))
+    assert told[0] is not None
+    assert None is told[0].body.in_s, "taken back"
+    assert {None} == set(told[1:])
+    verdicts = modeller.hot_spots.verdicts
+    assert (0, 1, 0) == (verdicts.hits, verdicts.misses, verdicts.false)
+
+
+@pytest.mark.parametrize(("late_s", "waits", "stands"), [(0, 9.0, 4), (0, 0.0, 0), (2, 0.0, 0)])
+def test_a_bound_stays_broken_while_what_waits_may_be_as_late(
+    batch: Batch, late_s: int, waits: float, stands: int
+) -> None:
+    """Results that come every third second leave gaps; what a host that is late tells of is its newest second."""
+    modeller, told = Modeller(FitParams(window_s=30, recent_s=5, alarm=AlarmParams(earned=3))), []
+    modeller.know({"talk": FlowFacts(BOUND_MS, (), frozenset({"tcp"}))})
+    for second in range(1_000, 1_030):
+        of = second - late_s
+        sums = second_of(200.0, 400.0) | {"waited": 200.0}
+        if of > 1_020:
+            sums |= {"timed": 0.0, "latency_ms": 0.0, "lag": waits}
+        modeller.take(batch(second + 1.5, operator={SEAT: {of: sums}}))
+        told.append(models_of(modeller).get("hotspot/talk"))
+    first, *later = told[1_020 + late_s - 1_000 :]
+    assert first is not None
+    assert 0.0 == first.body.in_s
+    assert [True] * stands == [
+        0.0 == each.body.in_s for each in later if each is not None and each.body.in_s is not None
+    ]
+
+
+def test_a_flow_that_stalls_is_late_for_as_long_as_it_does(batch: Batch) -> None:
+    """After ten seconds without a result it had no slack, and its warning was taken back."""
+    modeller, _ = watch(batch, [200.0] * 12, [30.0] * 12, earned=3)
+    for second in range(1_012, 1_036):
+        stuck = {"rows": 1.0, "lag": 200.0 * (second - 1_011)}
+        modeller.take(batch(second + 1.5, operator={SEAT: {second: stuck}}))
+        found = models_of(modeller)
+        slack = found["slack/talk"].body
+        assert isinstance(slack, SlackModel)
+        waited_ms = (second - 1_012) * 1e3
+        assert BOUND_MS - max(30.0, waited_ms) == slack.slack_ms
+        if waited_ms:
+            spot = found["hotspot/talk"].body
+            assert isinstance(spot, HotSpotModel)
+            assert (0.0, "edge-1", slack.slack_ms) == (spot.in_s, spot.host, spot.slack_ms)
+            assert max(slack.ahead_slack_ms) < slack.slack_ms + 1.0
+    modeller.take(batch(1_037.5, operator={SEAT: {1_036: second_of(900.0, 30.0)}}))
+    assert 1 == modeller.hot_spots.verdicts.misses
+
+
 def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:
     """The score must be honest about what nobody saw coming."""
     modeller, _ = watch(batch, [200.0] * 40, [30.0] * 35 + [500.0] * 5)
@@ -175,7 +238,7 @@ def test_a_bound_that_breaks_without_a_warning_is_a_miss(batch: Batch) -> None:
 def test_a_bound_that_breaks_in_a_second_without_models_is_a_miss_too(batch: Batch) -> None:
     """On a busy machine a batch closes three seconds: only every third break would have counted."""
     modeller = Modeller(FitParams(window_s=30, recent_s=5))
-    modeller.know({"talk": FlowFacts(BOUND_MS, ())})
+    modeller.know({"talk": FlowFacts(BOUND_MS, (), frozenset({"tcp"}))})
     for last in range(1_002, 1_040, 3):
         seconds = range(last - 2, last + 1)
         cells = {SEAT: {each: second_of(200.0, 500.0 if each == 1_030 else 30.0) for each in seconds}}

@@ -46,7 +46,7 @@ def test_who_should_leave_a_host_is_found_once_in_some_seconds(monkeypatch: pyte
     found, standing = warned(1), StandingWarnings(10)
     hosts = {spot.host for spot in found.spots}
     nobody = np.zeros(0)
-    seats = Seats([], *[nobody] * 8)
+    seats = Seats([], *[nobody] * 13)
     for second in range(100, 100 + LEAVERS_S):
         (columns,) = standing.columns(found, seats, second)
         assert [f"hotspot/{spot.flow}" for spot in sorted(found.spots, key=lambda spot: spot.flow)] == columns.keys
