@@ -9,9 +9,11 @@ import json
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from services.embedded.process import Process
 from services.lab.cluster.broker_bytes import Use, control_messages, growth, logs_under
@@ -83,13 +85,15 @@ def traffic(site: Site, *, flows: int, rate_per_s: float, seconds: float, seed: 
         took_s = time.monotonic() - begun_s
         written = growth(logs, logs_under(site.stack.home.kafka))
         ants = control_messages(site.ground.client).ants - messages.ants
-        costs = {name: cost_of(meters[name], last) for name, last in _read(site).items()}
+        last = _read(site)
     finally:
         load.stop()
-    return rows(written, list(costs.values()), took_s=took_s, results=results, ants=ants)
+    costs = [cost_of(meters[name], each) for name, each in last.items()]
+    kinds = sent_between(list(meters.values()), list(last.values()))
+    return rows(written, costs, took_s=took_s, results=results, ants=ants, kinds=kinds)
 
 
-def _read(site: Site) -> dict[str, dict[str, float]]:
+def _read(site: Site) -> dict[str, dict[str, Any]]:
     """The last line that each host has told."""
     found = {}
     for name, process in site.hosts.items():
@@ -100,14 +104,32 @@ def _read(site: Site) -> dict[str, dict[str, float]]:
     return found
 
 
-def cost_of(before: Mapping[str, float], after: Mapping[str, float]) -> Cost:
+def sent_between(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """From two lines of each host: what all cells have sent, by kind. Several ants share an envelope."""
+    sent: Counter[str] = Counter()
+    for each in after:
+        sent.update(each["sent"])
+    for each in before:
+        sent.subtract(each["sent"])
+    return sent
+
+
+def cost_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> Cost:
     """From two lines of a host."""
     names = ("at_s", "cell_s", "tasks_s", "process_s")
     took_s, cell_s, tasks_s, process_s = (after[name] - before[name] for name in names)
     return Cost(cell_s / took_s, process_s * cell_s / tasks_s / took_s if tasks_s else 0.0, process_s / took_s)
 
 
-def rows(written: Mapping[Use, int], costs: Sequence[Cost], *, took_s: float, results: int, ants: int) -> list[Row]:
+def rows(
+    written: Mapping[Use, int],
+    costs: Sequence[Cost],
+    *,
+    took_s: float,
+    results: int,
+    ants: int,
+    kinds: Mapping[str, int],
+) -> list[Row]:
     """Shares of all bytes written, rates, and what cells take."""
     total = sum(written.values()) or 1
     made = [
@@ -120,6 +142,7 @@ def rows(written: Mapping[Use, int], costs: Sequence[Cost], *, took_s: float, re
         Row.of("ants' bytes over those of the data", [written[Use.ANTS] / (data or 1)], "ratio", baseline="data"),
         Row.of("bytes written on brokers", [total / took_s], "bytes/s"),
         Row.of("messages on the ants' topics", [ants / took_s], "messages/s"),
+        *(Row.of(f"sent by cells: {kind}", [count / took_s], "1/s") for kind, count in sorted(kinds.items()) if count),
         Row.of("results", [results / took_s], "results/s"),
         Row.of("processor time of a cell, median of hosts", [each.cell for each in costs], "cores"),
         Row.quantile("processor time of a cell, busiest host", [each.cell for each in costs], 1.0, "cores"),

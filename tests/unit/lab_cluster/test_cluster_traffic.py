@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from services.lab.cluster.broker_bytes import Use, control_messages, growth, logs_under, use_of
 from services.lab.cluster.programs.metered_host import IS_CELL, Meter, Metered
-from services.lab.cluster.traffic import Cost, cost_of, rows
+from services.lab.cluster.traffic import Cost, cost_of, rows, sent_between
 from services.lab.dataplane.ground import BenchError
 from topics import catalogue
 
@@ -62,7 +62,10 @@ def test_rows_tell_shares_of_all_bytes() -> None:
     """And what a cell takes, of the median and of the busiest host."""
     written = dict.fromkeys(Use, 0) | {Use.ANTS: 5, Use.USERS: 900, Use.STATE: 60, Use.METRICS: 35}
     costs = [Cost(0.01, 0.02, 0.1), Cost(0.02, 0.04, 0.2), Cost(0.01, 0.03, 0.1)]
-    found = {row.measure: row.value for row in rows(written, costs, took_s=10.0, results=1_000, ants=50)}
+    kinds = sent_between([{"sent": {"scent": 3}}, {"sent": {}}], [{"sent": {"scent": 13}}, {"sent": {"probe": 20}}])
+    made = rows(written, costs, took_s=10.0, results=1_000, ants=50, kinds=kinds)
+    found = {row.measure: row.value for row in made}
+    assert (1.0, 2.0) == (found["sent by cells: scent"], found["sent by cells: probe"])
     assert 0.005 == found["share of the bytes written on brokers: ants"]
     assert pytest.approx(5 / 960) == found["ants' bytes over those of the data"]
     assert (100.0, 5.0) == (found["results"], found["messages on the ants' topics"])

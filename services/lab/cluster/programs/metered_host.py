@@ -2,8 +2,8 @@
 
 Every task of the event loop is timed while it runs, on the clock of its thread. What a cell starts inherits its mark:
 its Kafka clients' tasks are the cell's, too. What the loop itself takes (sockets, timers) belongs to nobody and is told
-by the whole process's time. Appends a line a second: the moment, and seconds of the cell's tasks, of all tasks, of the
-process.
+by the whole process's time. Appends a line a second: the moment, seconds of the cell's tasks, of all tasks, of the
+process, and how many messages of each kind the cell has sent.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ IS_CELL: ContextVar[bool] = ContextVar("is_cell", default=False)
 
 
 class Meter:
-    """Seconds of processor time so far."""
+    """Seconds of processor time so far, and what was sent."""
 
     def __init__(self) -> None:
         self.cell_s = 0.0
         self.tasks_s = 0.0
+        self.sent: Mapping[str, int] = {}
 
     def add(self, took_s: float, *, is_cell: bool) -> None:
         """A step of a task."""
@@ -71,13 +72,14 @@ class Metered(Coroutine[Any, Any, Any]):
 
 
 def as_cell(
-    method: Callable[[CellService], Coroutine[Any, Any, None]],
+    method: Callable[[CellService], Coroutine[Any, Any, None]], meter: Meter
 ) -> Callable[[CellService], Coroutine[Any, Any, None]]:
     """The same method, whose tasks are the cell's."""
 
     @functools.wraps(method)
     async def marked(self: CellService) -> None:
         token = IS_CELL.set(True)
+        meter.sent = self.post.sent
         try:
             await method(self)
         finally:
@@ -89,8 +91,8 @@ def as_cell(
 def tell(file: Path, meter: Meter) -> None:
     """A line a second, for ever."""
     while True:
-        line = {"at_s": time.monotonic(), "cell_s": meter.cell_s, "tasks_s": meter.tasks_s}
-        line["process_s"] = time.process_time()
+        line: dict[str, Any] = {"at_s": time.monotonic(), "cell_s": meter.cell_s, "tasks_s": meter.tasks_s}
+        line |= {"process_s": time.process_time(), "sent": dict(meter.sent)}
         with file.open("a") as out:
             out.write(json.dumps(line) + "\n")
         time.sleep(EVERY_S)
@@ -107,7 +109,7 @@ if __name__ == "__main__":
         return loop
 
     uvloop.new_event_loop = metered_loop
-    CellService.start = as_cell(CellService.start)  # type: ignore[method-assign, assignment]
-    CellService.run = as_cell(CellService.run)  # type: ignore[method-assign, assignment]
+    CellService.start = as_cell(CellService.start, counted)  # type: ignore[method-assign, assignment]
+    CellService.run = as_cell(CellService.run, counted)  # type: ignore[method-assign, assignment]
     threading.Thread(target=tell, args=(told_to, counted), daemon=True).start()
     main()
