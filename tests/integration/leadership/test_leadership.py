@@ -141,8 +141,9 @@ def test_a_segment_that_reads_follows_an_election(tmp_path: Path, redis_url: str
 
 
 async def _read_across_an_election(bootstrap: str, folder: Path) -> None:
-    text = "flow: f\nsources:\n  s: {topic: kept}\noperators:\n  p: {op: project, input: s, keep: [n]}\n"
-    plan = plan_segment(parse_graph(text + "sinks:\n  k: {input: p, topic: out}\n"), "p", {"kept": 1, "out": 1})
+    text = "flow: f\nsources:\n  s: {topic: kept}\noperators:\n  p: {op: project, input: s, fields: {n: n}}\n"
+    graph = parse_graph(text + "sinks:\n  k: {input: p, topic: out}\n")
+    plan = plan_segment(graph, graph.segments[0].id, {"kept": 1, "out": 1})
     segment = Segment(plan, TaskContext(bootstrap), data_folder=folder, on_state=lambda *_: None)
     consumer, at = segment._consumer, aiokafka.TopicPartition("kept", 0)
     await consumer.start()
