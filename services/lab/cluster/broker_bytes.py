@@ -5,6 +5,7 @@ fetch is not in it; most topics have one reader, some of the control topics as m
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -70,13 +71,21 @@ def logs_under(folder: Path) -> dict[Path, int]:
     return found
 
 
-def growth(before: Logs, after: Logs) -> dict[Use, int]:
-    """Bytes written between two looks. A file that was deleted or made smaller in between counts for nothing."""
-    written = dict.fromkeys(Use, 0)
+def growth(before: Logs, after: Logs) -> Counter[str]:
+    """Bytes written between two looks, by topic. A file that was deleted or made smaller in between counts for
+    nothing."""
+    written: Counter[str] = Counter()
     for file, size in after.items():
-        topic = file.parent.name.rpartition("-")[0]
-        written[use_of(topic)] += max(0, size - before.get(file, 0))
+        written[file.parent.name.rpartition("-")[0]] += max(0, size - before.get(file, 0))
     return written
+
+
+def by_use(written: Mapping[str, int]) -> dict[Use, int]:
+    """What was written by topic, summed up by what topics are for."""
+    found = dict.fromkeys(Use, 0)
+    for topic, size in written.items():
+        found[use_of(topic)] += size
+    return found
 
 
 @dataclass(frozen=True, slots=True)

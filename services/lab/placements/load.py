@@ -1,9 +1,13 @@
-"""Records at the sources, results at the sinks: sent and read in the regions where these stand, by one clock."""
+"""Records at the sources, results at the sinks: sent and read in the regions where these stand, by one clock.
+
+A record is about 120 bytes of JSON, as in the benchmarks of the data plane.
+"""
 
 import json
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -62,11 +66,17 @@ class Route:
 
 @dataclass(slots=True)
 class Load:
-    """All routes at once, from `start` to `stop`. `bootstraps`: how clients of a region reach the brokers."""
+    """All routes at once, from `start` to `stop`. `bootstraps`: how clients of a region reach the brokers.
+
+    `linger_ms`: how long the senders' client waits for more records; 0 where every record's latency is looked at.
+    """
 
     routes: tuple[Route, ...]
     bootstraps: Mapping[str, str]
     per_s: float
+    linger_ms: float = 0.0
+    _sent: Counter[str] = field(default_factory=Counter)
+    """Region -> records so far."""
     _latencies_ms: dict[str, list[float]] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -91,17 +101,22 @@ class Load:
         self._stop.wait(for_s)
         return dict(self._latencies_ms)
 
+    @property
+    def sent(self) -> int:
+        """Records so far."""
+        return sum(self._sent.values())
+
     def _send(self, region: str) -> None:
         topics = [f"{route.flow}-clicks" for route in self.routes if route.source == region]
-        producer = Producer({"bootstrap.servers": self.bootstraps[region], "linger.ms": 0, "log_level": 0})
+        producer = Producer({"bootstrap.servers": self.bootstraps[region], "linger.ms": self.linger_ms, "log_level": 0})
         begin_s, sent = time.monotonic(), 0
         while not self._stop.wait(TICK_S):
             due = int((time.monotonic() - begin_s) * self.per_s)
             for number in range(sent, due):
+                value, key = _click(number), str(number)
                 for topic in topics:
-                    user = number % USERS
-                    row = {"id": number, "user": f"u{user}", "team": user % TEAMS, "sent": time.time_ns() // 1_000}
-                    _send_one(producer, topic, json.dumps(row), str(number))
+                    _send_one(producer, topic, value, key)
+            self._sent[region] += (due - sent) * len(topics)
             sent = due
             producer.poll(0)
         producer.flush(5)
@@ -118,6 +133,15 @@ class Load:
                 latency_ms = (time.time_ns() / 1e3 - json.loads(message.value() or b"{}")["sent"]) / 1e3
                 self._latencies_ms.setdefault(flows[str(message.topic())], []).append(latency_ms)
         consumer.close()
+
+
+def _click(number: int) -> str:
+    user = number % USERS
+    page = f"/shelf/{number % 97:02d}/of-many-things"
+    return (
+        f'{{"id": {number}, "user": "u{user}", "team": {user % TEAMS}, "page": "{page}", '
+        f'"sent": {time.time_ns() // 1_000}}}'
+    )
 
 
 def _send_one(producer: Producer, topic: str, value: str, key: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from services.lab.cluster.broker_bytes import Use, control_messages, growth, logs_under, use_of
+from services.lab.cluster.broker_bytes import Use, by_use, control_messages, growth, logs_under, use_of
 from services.lab.cluster.programs.metered_host import IS_CELL, Meter, Metered
-from services.lab.cluster.traffic import Cost, cost_of, rows, sent_between
+from services.lab.cluster.traffic import Cost, Through, cost_of, rows, sent_between
 from services.lab.dataplane.ground import BenchError
 from topics import catalogue
 
@@ -47,7 +47,8 @@ def test_growth_is_what_was_written_in_between(tmp_path: Path) -> None:
     log("broker-1", "stig.hosts-0", 20)
     log("broker-2", "my-topic-1", 75)
     written = growth(before, logs_under(tmp_path))
-    assert {Use.ANTS: 25, Use.USERS: 75} == {use: size for use, size in written.items() if size}
+    assert {"stig.ants.routing": 25, "my-topic": 75} == {topic: size for topic, size in written.items() if size}
+    assert {Use.ANTS: 25, Use.USERS: 75} == {use: size for use, size in by_use(written).items() if size}
 
 
 def test_a_cell_bears_its_part_of_what_the_loop_takes() -> None:
@@ -60,15 +61,28 @@ def test_a_cell_bears_its_part_of_what_the_loop_takes() -> None:
 
 def test_rows_tell_shares_of_all_bytes() -> None:
     """And what a cell takes, of the median and of the busiest host."""
-    written = dict.fromkeys(Use, 0) | {Use.ANTS: 5, Use.USERS: 900, Use.STATE: 60, Use.METRICS: 35}
+    sizes = {
+        "stig.ants.routing": 1,
+        "stig.ants.scouting": 4,
+        "clicks": 900,
+        "stig.edge.f.o": 60,
+        "stig.metrics.hosts": 35,
+    }
+    looks = [
+        {Path(f"/broker-1/data/{topic}-0/0.log"): size * scale // 4 for topic, size in sizes.items()}
+        for scale in (0, 3, 4)
+    ]
     costs = [Cost(0.01, 0.02, 0.1), Cost(0.02, 0.04, 0.2), Cost(0.01, 0.03, 0.1)]
     kinds = sent_between([{"sent": {"scent": 3}}, {"sent": {}}], [{"sent": {"scent": 13}}, {"sent": {"probe": 20}}])
-    made = rows(written, costs, took_s=10.0, results=1_000, ants=50, kinds=kinds)
+    made = [*rows(looks, costs, took_s=10.0, ants=50, kinds=kinds), *Through(110.0, 100.0, 0.5).rows()]
     found = {row.measure: row.value for row in made}
     assert (1.0, 2.0) == (found["sent by cells: scent"], found["sent by cells: probe"])
     assert 0.005 == found["share of the bytes written on brokers: ants"]
     assert pytest.approx(5 / 960) == found["ants' bytes over those of the data"]
-    assert (100.0, 5.0) == (found["results"], found["messages on the ants' topics"])
+    shares = [found[f"share of the bytes written on brokers: ants, part {part} of 2"] for part in (1, 2)]
+    assert [pytest.approx(3 / 747, rel=0.01), pytest.approx(2 / 253, rel=0.01)] == shares
+    assert 0.4 == found["bytes written on brokers: stig.ants.scouting"]
+    assert (110.0, 100.0, 5.0) == (found["records sent"], found["results"], found["messages on the ants' topics"])
     assert (0.03, 0.04) == (
         found["processor time of a cell, median of hosts"],
         found["processor time of a cell, busiest host"],
