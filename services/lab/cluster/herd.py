@@ -94,6 +94,8 @@ def herd(site: Site, *, flows: int, seed: int) -> list[Row]:
         there = {name: slots[name] for name in placed}
         _wait(site, lambda: _idle(site, begun_s, there), timeout_s=RUNNING_TIMEOUT_S, what="all placed flows to run")
         running = running_s(site.watch.since(begun_s), slots)
+    for line in site.watch.of(lambda view: still(view, {name: there[name] for name in set(there) - set(running)})):
+        site.ground.warn(f"herd: {line}")
     overbooked, load_max = site.watch.of(lambda view: promised(view, texts))
     return rows(
         Outcome(
@@ -172,6 +174,17 @@ def running_s(seen: Sequence[Seen], slots: Mapping[str, frozenset[Slot]]) -> dic
                 if not waiting[name]:
                     found.setdefault(name, each.at_s)
     return found
+
+
+def still(view: RegistryView, slots: Mapping[str, frozenset[Slot]]) -> list[str]:
+    """Of flows that do not run: where each of their partitions should, and what its host has said of it."""
+    lines = []
+    for slot in sorted(slot for each in slots.values() for slot in each):
+        placed, told = view.placements.get(slot), view.statuses.get(slot)
+        owner = "nobody" if placed is None else f"{placed.host} at epoch {placed.epoch}"
+        said = "nothing" if told is None else f"{told.host} at epoch {told.epoch} {told.state} {told.reason or ''}"
+        lines.append(f"{slot[0]}[{slot[1]}] belongs to {owner}, told is {said.strip()}")
+    return lines
 
 
 def promised(view: RegistryView, texts: Mapping[str, str]) -> tuple[int, float]:

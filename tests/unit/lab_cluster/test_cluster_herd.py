@@ -1,7 +1,7 @@
 """What the bench of a cluster makes of a herd of flows."""
 
 from services.embedded.world_file import load_world
-from services.lab.cluster.herd import Outcome, promised, rows, running_s, settled_s, texts_of
+from services.lab.cluster.herd import Outcome, promised, rows, running_s, settled_s, still, texts_of
 from services.lab.cluster.watch import slots_of
 from services.lab.placements.measures import WORLD_FILE
 from services.registry.view import RegistryView
@@ -50,6 +50,19 @@ def test_a_flow_runs_when_all_its_partitions_have_said_so() -> None:
         seen(4.0, running("three", "a", state="recovering")),
     ]
     assert {"f": 3.0} == running_s(course, slots)
+
+
+def test_whoever_does_not_run_is_told_with_what_its_host_says() -> None:
+    """Ten of a hundred flows did not run, and nobody could tell why."""
+    view = RegistryView()
+    view.take(placed("one", "a", epoch=2))
+    view.take(running("one", "a", epoch=2, state="recovering"))
+    view.take(placed("two", "b"))
+    assert [
+        "one[0] belongs to a at epoch 2, told is a at epoch 2 recovering",
+        "three[0] belongs to nobody, told is nothing",
+        "two[0] belongs to b at epoch 1, told is nothing",
+    ] == still(view, {"f": frozenset({("one", 0), ("two", 0)}), "g": frozenset({("three", 0)})})
 
 
 def _view(capacity: float, texts: dict[str, str]) -> RegistryView:
