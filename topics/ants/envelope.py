@@ -26,6 +26,9 @@ ANTS_MAX = 256
 PLAIN_BYTES_MAX = 2**20
 """Of what is inside, inflated."""
 DEFLATED_FROM_BYTES = 256
+AROUND_BYTES = 78
+"""What a broker writes beside the contents, their seal, and the target as key and in the value: the headers of a batch
+and of its one record. Most envelopes have a batch to themselves."""
 _PLAIN, _DEFLATED = b"\x00", b"\x01"
 
 
@@ -68,7 +71,7 @@ class Contents:
     sent_ms: float
     ants: tuple[Travelling, ...]
     size_bytes: int = field(default=0, compare=False)
-    """On the wire, once it has come."""
+    """On the broker, once it has come."""
 
 
 class _Sealed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -107,7 +110,7 @@ def unseal(envelope: AntEnvelope, *, key: bytes, topic: str) -> Contents:
             raise MisshapenError("an ant of another topic")
     except (*UNREADABLE, MisshapenError) as fault:
         raise RefusedError(Refusal.UNREADABLE, str(fault)) from fault
-    size_bytes = len(envelope.sealed) + len(envelope.mac) + len(envelope.target)
+    size_bytes = len(envelope.sealed) + len(envelope.mac) + 2 * len(envelope.target) + AROUND_BYTES
     return Contents(sealed.sender, sealed.boot_id, sealed.sequence, sealed.sent_ms, ants, size_bytes)
 
 
