@@ -92,9 +92,13 @@ class BlockConsumer(AIOKafkaConsumer):
         end = state.lso if self._fetcher._isolation_level == READ_COMMITTED else state.highwater
         return end is not None and bool(state._position < end)
 
-    def wait_ms(self, wait_ms: int) -> None:
-        """How long the next fetches wait at a broker that has no records for them."""
+    def pace(self, *, wait_ms: int, metadata_age_ms: int) -> None:
+        """How long the next fetches wait at a broker that has no records for them, and how long who leads the topics is
+        believed to be as it was: it is asked for at once where that has been longer until now."""
         self._fetcher._fetch_max_wait_ms = wait_ms
+        was_ms, self._client._metadata_max_age_ms = self._client._metadata_max_age_ms, metadata_age_ms
+        if was_ms > metadata_age_ms:
+            self._client.force_metadata_update()
 
     def interrupt(self) -> None:
         """Let whoever waits for blocks have none, and ask anew."""

@@ -46,6 +46,8 @@ RESTING_FETCH_WAIT_MS = 5_000
 METADATA_AGE_MS = 5_000
 """After an election the former leader goes on answering fetches, as a follower that has the records later: only news of
 the topics tells who leads now."""
+RESTING_METADATA_AGE_MS = 60_000
+"""Where nothing comes, nothing comes late."""
 LOOK_MS = 2_000
 """So long the feed waits for what wakes it anyhow."""
 LISTENING_S = 2.5 * FETCH_WAIT_MS / 1_000
@@ -374,7 +376,10 @@ class Segment:
             for task in tasks:
                 unread = {at for at in task.positions if self._consumer.has_unread(at)}
                 task.tick(is_listening=self._is_listening(task, unread), unread=unread)
-            self._consumer.wait_ms(RESTING_FETCH_WAIT_MS if all(task.rests for task in tasks) else FETCH_WAIT_MS)
+            if all(task.rests for task in tasks):
+                self._consumer.pace(wait_ms=RESTING_FETCH_WAIT_MS, metadata_age_ms=RESTING_METADATA_AGE_MS)
+            else:
+                self._consumer.pace(wait_ms=FETCH_WAIT_MS, metadata_age_ms=METADATA_AGE_MS)
 
     def _is_listening(self, task: Task, unread: Collection[TopicPartition]) -> bool:
         """Whether the broker has lately answered for all inputs of a task, so that silence means that nothing came.

@@ -234,3 +234,29 @@ def test_a_partition_with_a_backlog_does_not_wait_for_the_fetch_of_a_silent_one(
             await consumer.stop()
 
     asyncio.run(story())
+
+
+def test_whoever_is_to_learn_sooner_asks_at_once(kafka: str, topic: Callable[..., str]) -> None:
+    """What a segment that rested for a minute last knew of leaders is a minute old when records come again."""
+    name = topic("paced")
+
+    async def story() -> None:
+        consumer = BlockConsumer(bootstrap_servers=kafka, enable_auto_commit=False, auto_offset_reset="earliest")
+        await consumer.start()
+        consumer.assign([TopicPartition(name, 0)])
+        looked = asyncio.Event()
+        consumer._client.cluster.add_listener(lambda _cluster: looked.set())
+        try:
+            async with asyncio.timeout(120):
+                consumer.pace(wait_ms=500, metadata_age_ms=HOUR_MS)
+                await consumer._client.force_metadata_update()  # from now on it waits for an hour
+                looked.clear()
+                consumer.pace(wait_ms=500, metadata_age_ms=HOUR_MS)
+                await asyncio.sleep(0.1)
+                assert not looked.is_set()
+                consumer.pace(wait_ms=500, metadata_age_ms=HOUR_MS // 2)
+                await looked.wait()
+        finally:
+            await consumer.stop()
+
+    asyncio.run(story())

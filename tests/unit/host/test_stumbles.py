@@ -24,7 +24,7 @@ class Consumer:
     async def start(self) -> None:
         return
 
-    def wait_ms(self, _wait_ms: int) -> None:
+    def pace(self, **_ages: int) -> None:
         return
 
     async def blocks(self, _wanted: object, *, timeout_ms: int) -> dict[TopicPartition, Any]:
