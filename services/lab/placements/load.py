@@ -1,6 +1,6 @@
 """Records at the sources, results at the sinks: sent and read in the regions where these stand, by one clock.
 
-A record is about 120 bytes of JSON, as in the benchmarks of the data plane.
+A record is about 100 bytes of JSON.
 """
 
 import json
