@@ -68,11 +68,12 @@ def contend(
 
 
 def rows(speeds: Speeds) -> list[Row]:
-    """Rates and processor time."""
+    """Rates and processor time, and how busy the broker was beside."""
     found: list[Row] = []
     for (workload, name), each in speeds.items():
         found.append(Row.of(f"{workload}: {name}", [one.records_per_s for one in each], "records/s"))
         found.append(Row.of(f"{workload}: {name}, CPU", [one.cpu_s_per_million for one in each], "s/million"))
+        found.append(Row.of(f"{workload}: {name}, broker", [one.broker_cores for one in each], "cores"))
     return found
 
 

@@ -39,11 +39,12 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was seen at one moment."""
+    """What was seen at one moment: results, and the processor time of the process and of the brokers."""
 
     at_s: float
     results: int
     cpu_s: float
+    brokers_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Speed:
 
     records_per_s: float
     cpu_s_per_million: float
+    broker_cores: float = 0.0
+    """What the brokers kept busy meanwhile."""
 
 
 @contextmanager
@@ -92,7 +95,7 @@ def watch(
         seen = ground.visible(sink, is_committed=is_committed)
         if seen > (samples[-1].results if samples else 0):
             used_s = sum(cpu_s(child.pid) for child in children)
-            samples.append(Sample(now_s, seen, used_s))
+            samples.append(Sample(now_s, seen, used_s, sum(map(cpu_s, ground.broker_pids))))
             changed_s = now_s
             if warm_s == math.inf and is_warm(samples[-1], samples[0], patience, results=results):
                 warm_s = now_s
@@ -125,6 +128,7 @@ def speed(samples: Sequence[Sample], patience: Patience, *, results: int, record
     return Speed(
         records_per_s=done / took_s,
         cpu_s_per_million=(last.cpu_s - first.cpu_s) / done * 1e6,
+        broker_cores=(last.brokers_s - first.brokers_s) / took_s,
     )
 
 

@@ -12,8 +12,8 @@ from services.lab.dataplane.trial import Patience, Sample, Speed, speed
 
 def test_the_warm_up_does_not_count() -> None:
     """A process is slow while it starts; a backlog is finite, so that would weigh more for the fast ones."""
-    slow_start = [Sample(10.0, 100, 1.0), Sample(11.0, 200, 2.0), Sample(13.0, 8_200, 3.0)]
-    assert Speed(4_000, 125.0) == speed(slow_start, Patience(warm_up_s=1.0), results=8_200, records=8_200)
+    slow_start = [Sample(10.0, 100, 1.0, 5.0), Sample(11.0, 200, 2.0, 6.0), Sample(13.0, 8_200, 3.0, 6.5)]
+    assert Speed(4_000, 125.0, 0.25) == speed(slow_start, Patience(warm_up_s=1.0), results=8_200, records=8_200)
 
 
 def test_the_warm_up_also_lasts_for_a_share_of_the_results() -> None:
